@@ -1,0 +1,41 @@
+/* What the files of ref/ share. SPDX-License-Identifier: MIT */
+#ifndef REF_H
+#define REF_H
+
+#include "attest.h"
+#include <mpfr.h>
+
+/* -- The engines, once for each working type ------------------------------------------------- */
+
+at_attend at_scalar_f32, at_scalar_f64, at_standard_f32, at_standard_f64;
+enum at_status at_merge_f32(const struct at_state *x, const struct at_state *y);
+enum at_status at_merge_f64(const struct at_state *x, const struct at_state *y);
+enum at_status at_finish_f32(const struct at_state *x, double gain, const struct at_result *to);
+enum at_status at_finish_f64(const struct at_state *x, double gain, const struct at_result *to);
+/* x takes in the sinks of its rows; rows at or past q_len have none. */
+enum at_status at_sink_f32(const struct at_attention *a, const struct at_state *x);
+enum at_status at_sink_f64(const struct at_attention *a, const struct at_state *x);
+
+/* -- Binary formats and MPFR ----------------------------------------------------------------- */
+
+/* Significands of p bits; the smallest normal number is 2^emin; max is the largest finite one. */
+struct at_format {
+    int p;
+    long emin;
+    double max;
+};
+
+struct at_format at_format(enum at_dtype dtype);
+double at_roundoff(enum at_dtype dtype); /* eps = 2^-p */
+
+/* A stored number, exactly, decoded by integers: no code in common with at_math.h. */
+double at_stored(const struct at_view *x, int64_t at);
+
+/* x rounded to nearest even in the format, subnormals and overflow to infinity included. x must
+ * have a precision that holds numbers of the format. */
+void at_round(mpfr_ptr x, struct at_format f);
+
+/* The next number of the format above x, a number of the format; past the largest: infinity. */
+void at_next(mpfr_ptr x, struct at_format f);
+
+#endif
