@@ -255,12 +255,12 @@ typedef double at_real;
 /* A number of the descriptor (scale, softcap, slope, sink) in the working type, rounded once. */
 AT_FN at_real at_rounded(double x) { return (at_real)x; }
 
-/* 1/(1-p), rounded once but for a double rounding of one in 2^28 (bound.c charges it). */
-AT_FN at_real at_gain(double p)
+/* 1/(1-p), rounded once; an engine rounds it to its working type. */
+AT_FN double at_gain(double p)
 {
     double hi = 1 - p, lo = (1 - hi) - p; /* 1 - p = hi + lo exactly */
     double y = 1 / hi;
-    return (at_real)fma(y, fma(-y, hi, 1.0) - y * lo, y);
+    return fma(y, fma(-y, hi, 1.0) - y * lo, y);
 }
 
 /* |p - j|, rounded once. */

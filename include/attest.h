@@ -135,8 +135,8 @@ struct at_plan {
     enum at_dtype compute; /* AT_F32 or AT_F64; AT_DEFAULT: the narrowest that holds every tensor */
     int64_t br, bc;        /* query and key rows in a tile; key tiles start at key 0 */
     int64_t lanes;         /* chains that a score's dot product runs in: 1, 2, 4 .. 64 */
-    const int64_t *cut;    /* ncut ascending split points (keys); NULL: ncut+1 equal parts */
-    int64_t ncut;
+    int64_t splits;        /* parts of the keys, each a state of its own; 1: none */
+    const int64_t *cut;    /* splits-1 ascending split points; NULL: equal parts of whole tiles */
     enum at_order merge;   /* how the splits' states join */
     uint64_t merge_seed;   /* AT_RANDOM */
     int threads;           /* never changes a bit; 0: as many as OpenMP gives */
@@ -155,8 +155,11 @@ struct at_attention {
  * (left and right are the two numbers whose zero would hide keys.) */
 struct at_attention at_plain(struct at_view q, struct at_view k, struct at_view v, double scale);
 
-/* The plan with every choice made, so that another engine can repeat it. */
+/* The plan with every choice made, so that another engine can repeat it. a is valid. */
 struct at_plan at_resolve(const struct at_attention *a);
+
+/* First key of split k of a resolved plan, k = 0..splits; the last is Skv. */
+int64_t at_split(const struct at_attention *a, int64_t k);
 
 /* What is wrong: "score.mask: extents (1,3,512,64), expected (1,9,512,512)". */
 struct at_why {
@@ -229,6 +232,8 @@ struct at_engine {
     at_attend *attend_f32, *attend_f64;                     /* NULL: not served */
     /* The whole way at once, same bits, where the engine keeps no state tensors; or NULL. */
     enum at_status (*forward)(const struct at_attention *a, const struct at_result *to);
+    /* Bytes of workspace that attend takes on this problem; NULL: a few rows. */
+    int64_t (*workspace)(const struct at_attention *a);
 };
 
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */

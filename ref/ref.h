@@ -12,6 +12,8 @@ enum at_status at_merge_f32(const struct at_state *x, const struct at_state *y);
 enum at_status at_merge_f64(const struct at_state *x, const struct at_state *y);
 enum at_status at_finish_f32(const struct at_state *x, double gain, const struct at_result *to);
 enum at_status at_finish_f64(const struct at_state *x, double gain, const struct at_result *to);
+/* The compute type of a plan: as asked, or the narrowest that holds every tensor. */
+enum at_dtype at_compute(const struct at_attention *a);
 /* x takes in the sinks of its rows; rows at or past q_len have none. */
 enum at_status at_sink_f32(const struct at_attention *a, const struct at_state *x);
 enum at_status at_sink_f64(const struct at_attention *a, const struct at_state *x);
@@ -27,6 +29,12 @@ struct at_format {
 
 struct at_format at_format(enum at_dtype dtype);
 double at_roundoff(enum at_dtype dtype); /* eps = 2^-p */
+
+/* "fp64", "fp32", "fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "uint8", "int32", "int64"; "default".
+ * Unknown name: AT_DEFAULT. Size in bytes. */
+const char *at_dtype_name(enum at_dtype dtype);
+enum at_dtype at_dtype_find(const char *name);
+int at_dtype_size(enum at_dtype dtype);
 
 /* A stored number, exactly, decoded by integers: no code in common with at_math.h. */
 double at_stored(const struct at_view *x, int64_t at);
