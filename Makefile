@@ -25,7 +25,7 @@ REF = attention validate format truth bound compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
-TESTS = row math index format plan truth bound compare engines tensors case program
+TESTS = row math index format plan truth bound compare engines catalogue tensors case program
 
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
@@ -50,7 +50,8 @@ $(BUILD)/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
-$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/libattest.a
+$(BUILD)/tests/check_row: $(BUILD)/tests/row32.o $(BUILD)/tests/row64.o
+$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/tests/paint.o $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
