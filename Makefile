@@ -21,7 +21,7 @@ LIBS = $(shell $(PKG_CONFIG) --libs mpfr jansson) -lgmp -lm
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate format truth bound compare arith
+REF = attention validate convert format truth bound compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
