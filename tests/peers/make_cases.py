@@ -9,6 +9,7 @@ fp32 capture is rounded once to it, so a bf16 output is judged on the bf16 input
 Kept are the first 160 of 512 positions: two tiles of 64 keys and a partial one.  Under a causal
 mask those rows never see a later key, and the outputs, computed on all 512, are cut alike.
 """
+
 import argparse
 import os
 import sys

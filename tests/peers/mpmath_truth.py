@@ -4,14 +4,16 @@
     attest truth CASE -o TRUTH
     mpmath_truth.py [--rows N] CASE TRUTH [CASE TRUTH ...]
 
-Shares nothing with the C program: its own reader, visibility, scores and rounding.  Inputs are exact
+Shares nothing with the C program: its own reader, visibility, scores and rounding.  Inputs are
 integers times a power of two, so scores are exact; weights exp(s - M) are integers in units of
-2^-BITS, each hardly more than one unit off (mpmath, 40 guard bits: assumed); out = U/L and lse = M + ln(L) are
-rounded to fp64 from both ends of a rigorous interval, at 320 bits and then at more until the two
-ends agree.  Reads TRUTH's out and lse (F64), and rows (n,3) of (b,h,i) where it has them.
+2^-BITS, each hardly more than one unit off (mpmath with 40 guard bits: assumed).  out = U/L and
+lse = M + ln(L) are rounded to fp64 from both ends of an interval that holds them, at 320 bits and
+then at more until the two ends agree.  Reads TRUTH's out and lse (F64), and rows (n,3) of (b,h,i)
+where it has them.
 Does not do: masks, bias, windows, paging, or a sum that is exactly a tie (ties.py); it refuses
 fields it does not know, and a row it cannot decide is a failure.
 """
+
 import argparse
 import sys
 from fractions import Fraction
@@ -104,7 +106,7 @@ def round_out(units, loose, values, unit):
     total, answers = sum(units), []
     for column in values.T:
         middle = Fraction(sum(w * int(v) for w, v in zip(units, column)), total)
-        # One weight off by t units moves the mean by at most t |v - mean| / total <= 3 max|v| / total.
+        # A weight off by t units moves the mean by at most t |v - mean| / total, t < 1.5.
         error = Fraction(3 * loose * max(abs(int(v)) for v in column), total)
         answers.append(rounded((middle - error) * unit, (middle + error) * unit))
     return answers

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the third-party runs share: the inputs in each dtype, and the way into PyTorch and back."""
+
 import tensors
 
 SCALE = 0.125

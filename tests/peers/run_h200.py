@@ -7,6 +7,7 @@ Backends are forced, so that nothing falls back in silence; one that does not se
 printed and left out.  TF32 is off.  The key head is copied for each query head: not every backend
 takes grouped heads.  OUT holds GROUP.NAME.DTYPE and says who computed each NAME.
 """
+
 import sys
 
 import torch

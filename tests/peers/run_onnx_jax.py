@@ -3,9 +3,11 @@
 
     run_onnx_jax.py CAPTURED OUT       CAPTURED: what capture_smollm2.py wrote
 
-OUT holds GROUP.NAME.DTYPE and says who computed each NAME.  onnxruntime's CPU kernel serves fp32 and
-fp16, not bf16.  Scale 1/8 is the default of both for D = 64, and exact.
+OUT holds GROUP.NAME.DTYPE and says who computed each NAME.  onnxruntime's CPU kernel serves fp32
+and fp16, not bf16.  Scale 1/8 is the default of both for D = 64, and exact.
 """
+
+import platform
 import sys
 
 import jax
@@ -49,9 +51,10 @@ def run_jax(q, k, v):
 def main():
     captured, out = sys.argv[1:]
     print(f"onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}, JAX {jax.__version__}")
+    cpu = f"CPU, {platform.machine()}"
     made_by = {
-        "onnxruntime_cpu": f"onnxruntime {onnxruntime.__version__} Attention (opset 23); CPU",
-        "jax_cpu": f"JAX {jax.__version__} jax.nn.dot_product_attention; CPU",
+        "onnxruntime_cpu": f"onnxruntime {onnxruntime.__version__} Attention (opset 23); {cpu}",
+        "jax_cpu": f"JAX {jax.__version__} jax.nn.dot_product_attention; {cpu}",
     }
     made = {}
     for group, dtype, qkv in peers.inputs(captured):

@@ -7,6 +7,8 @@ Every group is rounded once from fp32 to fp32, bf16, fp16 and attended causally 
 positions.  OUT holds GROUP.NAME.DTYPE, and says who computed each NAME.
 PyTorch's bits depend on the CPU's vector width and on the number of threads; both are printed.
 """
+
+import platform
 import sys
 
 import torch
@@ -37,7 +39,7 @@ def main():
     for name, (backend, word) in BACKENDS.items():
         made_by[name] = (
             f"PyTorch {torch.__version__.split('+')[0]} scaled_dot_product_attention,"
-            f" {word} backend; CPU, x86-64 {vector}"
+            f" {word} backend; CPU, {platform.machine()} {vector}"
         )
         for group, dtype, qkv in peers.inputs(captured):
             q, k, v = (peers.to_torch(x) for x in qkv)

