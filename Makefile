@@ -51,7 +51,8 @@ $(BUILD)/%.o: %.c
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
 $(BUILD)/tests/check_row: $(BUILD)/tests/row32.o $(BUILD)/tests/row64.o
-$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/tests/paint.o $(BUILD)/libattest.a
+$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/tests/paint.o $(BUILD)/tests/problem.o \
+                        $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 

@@ -54,6 +54,14 @@ enum paint_field {
     PAINT_FIELDS = (1 << 26) - 1
 };
 
+/* A field occurs about once in `in` problems. */
+extern const struct paint_chance {
+    uint32_t field;
+    int64_t in;
+    const char *name;
+} paint_chances[];
+extern const int paint_chances_n;
+
 /* Zero: everything may occur. */
 struct paint_options {
     uint32_t without; /* fields that must not occur */
