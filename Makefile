@@ -50,6 +50,8 @@ $(BUILD)/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
+# Allocations fail on demand.
+$(BUILD)/tests/check_plan: LDFLAGS += -Wl,--wrap=malloc
 $(BUILD)/tests/check_row: $(BUILD)/tests/row32.o $(BUILD)/tests/row64.o
 $(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/tests/paint.o $(BUILD)/tests/problem.o \
                         $(BUILD)/libattest.a
