@@ -54,7 +54,7 @@ $(BUILD)/%.o: %.c
 # Allocations fail on demand.
 $(BUILD)/tests/check_plan: LDFLAGS += -Wl,--wrap=malloc
 $(BUILD)/tests/check_row: $(BUILD)/tests/row32.o $(BUILD)/tests/row64.o
-$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/tests/paint.o $(BUILD)/tests/problem.o \
+$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/tests/paint.o $(BUILD)/tests/problem.o $(BUILD)/tests/hold.o \
                         $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
