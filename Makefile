@@ -51,12 +51,12 @@ $(BUILD)/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
-# Allocations fail on demand.
-$(BUILD)/tests/check_plan: LDFLAGS += -Wl,--wrap=malloc
-$(BUILD)/tests/check_row: $(BUILD)/tests/row32.o $(BUILD)/tests/row64.o
-$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/tests/paint.o $(BUILD)/tests/problem.o $(BUILD)/tests/hold.o \
-                        $(BUILD)/libattest.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+PAINT = $(call objects,$(addprefix tests/,paint problem hold memory))
+$(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64)
+$(BUILD)/tests/check_catalogue: $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout))
+$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(PAINT) $(BUILD)/libattest.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 
 help:

@@ -522,19 +522,7 @@ START_TEST(packed_rows_of_no_sequence_are_zero)
 }
 END_TEST
 
-/* -- Allocations that fail (linked with --wrap=malloc) -------------------------------------------------------- */
-
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
-static int64_t countdown; /* the allocation that fails; 0: none */
-
-void *__wrap_malloc(size_t bytes)
-{
-    int64_t left;
-#pragma omp atomic capture
-    left = countdown--;
-    return left == 1 ? NULL : __real_malloc(bytes);
-}
+/* -- Allocations that fail (memory.c) ----------------------------------------------------------------------- */
 
 START_TEST(an_allocation_that_fails_is_told_and_nothing_is_written)
 {
@@ -547,9 +535,9 @@ START_TEST(an_allocation_that_fails_is_told_and_nothing_is_written)
             x->a.score.sink = at_bhsd(x->bias, AT_F32, 1, 4, 1, 1);
             x->a.plan = (struct at_plan){.splits = 3, .bc = 1, .threads = 2};
             x->a.plan.compute = e < 2 ? AT_F32 : AT_F64;
-            countdown = ++turn;
+            memory_countdown = ++turn;
             status = at_forward(engine[e % 2], &x->a, &x->to);
-            countdown = 0;
+            memory_countdown = 0;
             ck_assert(status == AT_OK || untouched(x));
         }
         ck_assert(status == AT_OK && turn > 4);

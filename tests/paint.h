@@ -112,6 +112,9 @@ const char *paint_repro(uint64_t seed, struct paint_options options, const char 
 /* The shapes and fields of p, in a static buffer. */
 const char *problem_line(const struct problem *p);
 
+/* memory.c: malloc fills with NaN; the allocation counted down to fails (0: none does). */
+extern int64_t memory_countdown;
+
 /* -- A suite ----------------------------------------------------------------------------------- */
 
 uint64_t paint_seed(void);                   /* SEED, default 1; printed by the first call */
