@@ -233,6 +233,13 @@ static void draw_keys(struct problem *p, int64_t dim[4])
 
 /* -- Scores, dropout, plan --------------------------------------------------------------------- */
 
+/* Is it this one of four that is huge? */
+static bool huge(const struct problem *p, int64_t which)
+{
+    struct paint r = stream(p, VALUES + 53);
+    return (p->fields & PAINT_HUGE) && paint_int(&r, 0, 3) == which;
+}
+
 static void draw_numbers(struct problem *p)
 {
     struct at_score *s = &p->a.score;
@@ -242,6 +249,9 @@ static void draw_numbers(struct problem *p)
     s->scale = p->fields & PAINT_SCALE ? scale[paint_int(&r, 0, 4)] : 1 / sqrt((double)p->D);
     s->softcap = p->fields & PAINT_SOFTCAP ? 0.25 + 20 * fabs(paint_unit(&r)) : 0;
     s->left = s->right = AT_UNBOUNDED;
+    const double far[] = {0x1p-140, 0x1p-160, 0x1p120, 0x1p140, 0x1p-1000, 0x1p1000};
+    if (huge(p, 3))
+        *(paint_one_in(&r, 2) && s->softcap > 0 ? &s->softcap : &s->scale) = far[paint_int(&r, 0, 5)];
     if (p->fields & PAINT_WINDOW) {
         s->left = paint_one_in(&r, 2) ? AT_UNBOUNDED : paint_int(&r, 0, p->Skv);
         s->right = paint_one_in(&r, 4) ? AT_UNBOUNDED : paint_int(&r, 0, p->Skv) / 2;
@@ -258,7 +268,8 @@ static void draw_optional(struct problem *p)
     struct paint r = stream(p, VALUES + 51);
     const int64_t full[4] = {p->B, p->Hq, p->Sq, p->Skv}, head[4] = {1, p->Hq, 1, 1};
     const int64_t query[4] = {p->B, p->Hq, p->Sq, 1}, key[4] = {p->B, p->Hkv, p->Skv, 1};
-    const struct values some = {1, 4, 0, 0}, any = {2, 8, 5, 0}, scales = {1.5, 0, 0, 0};
+    const struct values some = {1, 4, 0, 0}, scales = {1.5, 0, 0, 0};
+    const struct values any = {huge(p, 2) ? 0x1.fffffep127 : 2, 8, 5, 0};
     bool drawn = paint_one_in(&r, 2);
     const double p_drop[] = {0.1, 0.25, 0.5, 0.9};
     if (p->fields & PAINT_MASK)
@@ -326,7 +337,8 @@ const struct paint_chance paint_chances[] = {{PAINT_MASK, 4, "mask"},        {PA
               {PAINT_WIDE, 5, "wide"},        {PAINT_SCALE, 3, "scale"},
               {PAINT_LARGE, 5, "large"},      {PAINT_SPECIAL, 10, "special"},
               {PAINT_PLAN, 2, "plan"},        {PAINT_SPLITS, 3, "splits"},
-              {PAINT_OUT, 3, "out"},          {PAINT_ZERO, 25, "zero"}};
+              {PAINT_OUT, 3, "out"},          {PAINT_ZERO, 25, "zero"},
+              {PAINT_HUGE, 12, "huge"}};
 const int paint_chances_n = sizeof paint_chances / sizeof *paint_chances;
 
 static void draw_results(struct problem *p, const int64_t rows[4])
@@ -351,8 +363,10 @@ static void draw_values(struct problem *p, const int64_t queries[4], const int64
     int64_t special = p->fields & PAINT_SPECIAL ? 25 : 0;
     struct values plain = {2, 12, 0, special};
     struct paint r = stream(p, LAYOUT + 50);
+    plain.size = huge(p, 0) ? 0x1.8p127 : 2;
     p->a.v = make_view(p, V, draw_dtype(p, V), values, true);
     fill(p, V, &p->a.v, plain);
+    plain.size = 2;
     p->a.k = make_view(p, K, draw_dtype(p, K), keys, true);
     fill(p, K, &p->a.k, plain);
     if (p->fields & PAINT_LATENT) {
@@ -361,7 +375,7 @@ static void draw_values(struct problem *p, const int64_t queries[4], const int64
         p->a.v.dim[3] = p->Dv;
         p->a.v.data = (char *)p->a.k.data + column * p->a.k.stride[3] * at_dtype_size(p->a.k.dtype);
     }
-    plain.size = p->fields & PAINT_LARGE ? 200 : 2;
+    plain.size = huge(p, 1) ? 0x1p126 : p->fields & PAINT_LARGE ? 200 : 2;
     p->a.q = make_view(p, Q, draw_dtype(p, Q), queries, true);
     fill(p, Q, &p->a.q, plain);
 }

@@ -51,7 +51,8 @@ enum paint_field {
     PAINT_SPLITS = 1 << 23,  /* splits, cut points, merge orders */
     PAINT_OUT = 1 << 24,     /* out and lse of any float dtype, lse perhaps absent */
     PAINT_ZERO = 1 << 25,    /* an extent of 0 */
-    PAINT_FIELDS = (1 << 26) - 1
+    PAINT_HUGE = 1 << 26,    /* a tensor or number near the ends of fp32: rows without a claim */
+    PAINT_FIELDS = (1 << 27) - 1
 };
 
 /* A field occurs about once in `in` problems. */
