@@ -24,6 +24,7 @@ struct rule {
     enum at_dtype compute;
     double eps, tiny, edge;    /* compute: a result below edge may lose up to tiny, absolutely */
     double eps_sum, tiny_sum;  /* of l and u */
+    bool narrow_sum;           /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
     double eps_weight, tiny_weight, ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query;

@@ -100,6 +100,7 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.tiny = tiny(compute, arith->flush);
     r.edge = 2 * normal(compute);
     r.eps_sum = fmax(r.eps, at_roundoff(sum)) * (arith->truncates ? 2 : 1);
+    r.narrow_sum = at_roundoff(sum) > r.eps;
     r.tiny_sum = fmax(r.tiny, tiny(sum, arith->flush)) * ldexp(1, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
