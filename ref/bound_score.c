@@ -35,12 +35,6 @@ static long double limit(enum at_dtype dtype)
     return (long double)f.max + ldexpl(1, ilogb(f.max) - f.p);
 }
 
-static bool power_of_two(double x)
-{
-    int e;
-    return fabs(frexp(x, &e)) == 0.5;
-}
-
 /* Tensor cores align a group of 4 or more products to the largest and cut: each meets one cut more
  * in four. A product that is itself inexact (3xTF32) is three products. */
 static double additions(const struct at_arith *arith, double n)
