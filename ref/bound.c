@@ -28,6 +28,8 @@ static double allowance(const struct row *x, const struct columns *s, int c, dou
     double o = fabs(s->hi[c]), lost = s->lost[c] + x->operations * (1 + o);
     double priv = fmin(s->priv[c] / x->below, s->priv_max[c]) + o * fmin(x->R_mean / x->below, x->R_max);
     double B = common + priv + (lost > 0 ? lost / x->divisor : 0);
+    if (s->size[c] == 0) /* u is a sum of zeros */
+        return 0;
     if (!(x->R_max < 1))
         return INFINITY;
     B = B * WIDER / (1 - x->R_max);
@@ -145,7 +147,7 @@ static struct claim lse_claim(const struct row *x)
     for (int64_t t = 0; t < x->n; t++)
         lost += x->lost_y[t];
     lost = lost > 0 ? lost / x->divisor : 0;
-    double grow = x->direct ? x->shift + log(x->up_sum + x->R_mean) : log1p(x->up_sum + x->R_mean);
+    double grow = x->direct ? x->shift + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
     double B = fmax(grow, shrink(x)) + (lost < 0.5 ? 2 * lost : INFINITY);
     double L = log(x->l) + B;
     /* A log better than an ulp is so relatively; a rough one is accurate absolutely at best. */

@@ -24,6 +24,7 @@ struct rule {
     enum at_dtype compute;
     double eps, tiny, edge;    /* compute: a result below edge may lose up to tiny, absolutely */
     double eps_sum, tiny_sum;  /* of l and u */
+    bool narrow_sum;           /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
     double eps_weight, tiny_weight, ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query;
@@ -69,7 +70,7 @@ struct row {
     double *sorted;              /* s + D + sigma, ascending */
     const double **value;        /* of each key, WIDE columns at a time from the first */
     double *up, *down;           /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E */
-    double *priv;                /* p e^E S */
+    double *priv;                /* p e^E S; in direct form p e^E <= W- */
     double *lost_y, *lost_v;     /* underflow that counts with |v - o|, |v| */
     double *zero;                /* the value of a dropped key and of a sink */
     double *edit;                /* a column with some keys taken out */
@@ -104,6 +105,13 @@ static inline double growth(double n, double eps)
 static inline double also(double x, double y)
 {
     return (x + y + x * y) * (1 + 0x1p-40);
+}
+
+/* Multiplying by it rounds nothing, but for underflow. */
+static inline bool power_of_two(double x)
+{
+    int e;
+    return fabs(frexp(x, &e)) == 0.5;
 }
 
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith);

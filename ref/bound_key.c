@@ -102,7 +102,7 @@ static void key_errors(struct row *x, struct key *k)
     bool one = stays_one(x, above);
     double distance = x->top - (double)k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
-    double weight = one ? 0 : r->eps_weight, own = k->factor == 1 || k->factor == 0 ? 0 : 0x1p-51;
+    double weight = one ? 0 : r->eps_weight, own = k->factor == 0 || power_of_two(k->factor) ? 0 : 0x1p-51;
     k->E = k->D;
     if (!one)
         k->E += r->argument * distance + (T + 1) * (r->one_exp + r->tiny);
@@ -111,7 +111,7 @@ static void key_errors(struct row *x, struct key *k)
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
     k->R = growth(x->depth + T, eps);
-    k->S = growth(x->depth + T + more + !one + (!one && arith->normalised), eps);
+    k->S = growth(x->depth + T + more + (!one || r->narrow_sum) + (!one && arith->normalised), eps);
     k->S = also(also(k->S, arith->rounded_sum ? 0 : weight), arith->product_eps) + own;
     if (arith->lse_merge && x->n > 1)
         join_by_lse(x, k);
@@ -151,14 +151,18 @@ static void weights(struct row *x, bool direct, double shift)
         double least = exp(k->ln_p - k->eta - shift - k->E);
         x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
         x->down[t] = direct ? least : p * -expm1(-k->E);
-        x->priv[t] = (direct ? most : p + x->up[t]) * k->S * WIDER;
+        x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */
         x->below += least;
         x->up_sum += x->up[t];
         x->down_sum += x->down[t];
-        x->R_mean += (direct ? most : p + x->up[t]) * k->R * WIDER;
-        x->R_max = fmax(x->R_max, k->R);
     }
     x->below /= WIDER;
+    for (int64_t t = 0; t < x->n; t++) { /* no key's share of sum w is more than 1 */
+        double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
+        x->R_mean += share * x->key[t].R;
+        x->R_max = fmax(x->R_max, x->key[t].R);
+        x->priv[t] = share * x->key[t].S;
+    }
 }
 
 void at_bound_errors(struct row *x, double lse, double lse_lo)
@@ -182,7 +186,9 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     if (!(x->below >= 0.5 && most < 600))
         weights(x, true, most);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
-    bool lone = at_bound_lone(x) && !arith->flush && (x->key[0].factor == 1 || x->key[0].factor == 0);
+    double factor = x->key[0].factor;
+    bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);
+    bool lone = at_bound_lone(x) && exact && !arith->flush && !r->narrow_sum;
     x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum;
     /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are. */
     double whole = x->l * x->below * exp(x->direct ? x->shift : 0);

@@ -35,12 +35,6 @@ static long double limit(enum at_dtype dtype)
     return (long double)f.max + ldexpl(1, ilogb(f.max) - f.p);
 }
 
-static bool power_of_two(double x)
-{
-    int e;
-    return fabs(frexp(x, &e)) == 0.5;
-}
-
 /* Tensor cores align a group of 4 or more products to the largest and cut: each meets one cut more
  * in four. A product that is itself inexact (3xTF32) is three products. */
 static double additions(const struct at_arith *arith, double n)
@@ -100,6 +94,7 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.tiny = tiny(compute, arith->flush);
     r.edge = 2 * normal(compute);
     r.eps_sum = fmax(r.eps, at_roundoff(sum)) * (arith->truncates ? 2 : 1);
+    r.narrow_sum = at_roundoff(sum) > r.eps;
     r.tiny_sum = fmax(r.tiny, tiny(sum, arith->flush)) * ldexp(1, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
