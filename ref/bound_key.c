@@ -28,7 +28,7 @@ static void rank(struct row *x, double lse)
     }
     qsort(x->sorted, (size_t)x->n, sizeof *x->sorted, ascending);
     x->top = x->sorted[x->n - 1];
-    x->l = (double)expl(lse - M);
+    x->l = fmin((double)x->n, fmax(1, (double)expl(lse - M))); /* an lse of 2^126 knows no better */
 }
 
 /* Lemma 2: how many keys may score above key k. */
@@ -147,7 +147,8 @@ static void weights(struct row *x, bool direct, double shift)
     x->below = x->up_sum = x->down_sum = x->R_mean = x->R_max = 0;
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *k = &x->key[t];
-        double high = k->ln_p + k->eta - shift, p = exp(high), most = exp(high + k->E);
+        double high = k->ln_p + k->eta - shift, p = exp(high);
+        double most = exp(k->ln_p + k->eta + k->E - shift); /* the largest: 1, also where E is 1e31 */
         double least = exp(k->ln_p - k->eta - shift - k->E);
         x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
         x->down[t] = direct ? least : p * -expm1(-k->E);
