@@ -119,6 +119,8 @@ SPOIL(infinite_scale, x->a.score.scale = -(double)INFINITY)
 SPOIL(negative_cap, x->a.score.softcap = -1)
 SPOIL(nan_cap, x->a.score.softcap = (double)NAN)
 SPOIL(infinite_cap, x->a.score.softcap = (double)INFINITY)
+SPOIL(tiny_cap, x->a.score.softcap = 0x1p-160)
+SPOIL(far_cap, x->a.score.softcap = 0x1p140)
 SPOIL(window_of_minus_two, x->a.score.left = -2)
 SPOIL(right_of_minus_three, x->a.score.right = -3)
 SPOIL(negative_length, x->a.score.kv_len = x->len; x->len[1] = -1)
@@ -188,6 +190,7 @@ static const struct misuse {
     {no_values, AT_ERR_DIM, "v: head dimension 0"}, {nan_scale, AT_ERR_SCALE, "scale"},
     {infinite_scale, AT_ERR_SCALE, "scale: -inf"}, {negative_cap, AT_ERR_SOFTCAP, "softcap: -1"},
     {nan_cap, AT_ERR_SOFTCAP, "softcap"}, {infinite_cap, AT_ERR_SOFTCAP, "softcap: inf"},
+    {tiny_cap, AT_ERR_SOFTCAP, "expected a number of fp32"}, {far_cap, AT_ERR_SOFTCAP, "softcap"},
     {window_of_minus_two, AT_ERR_WINDOW, "window: (-2,-1)"},
     {right_of_minus_three, AT_ERR_WINDOW, "window: (-1,-3)"},
     {negative_length, AT_ERR_LENGTH, "kv_len[1]: -1, expected 0 .. 5"},
@@ -243,6 +246,9 @@ START_TEST(legal_neighbours_of_the_misuses_pass)
         ck_assert_int_eq(at_forward(&at_scalar, &x->a, &x->to), AT_OK);
     }
     struct base *x = base();
+    x->a.score.softcap = 0x1p140, x->a.plan.compute = AT_F64;
+    ck_assert_int_eq(at_forward(&at_scalar, &x->a, &x->to), AT_OK);
+    x = base();
     x->a.plan.splits = 4, x->a.plan.cut = x->cut, x->cut[0] = 2, x->cut[1] = 2, x->cut[2] = 99;
     ck_assert_int_eq(at_forward(&at_scalar, &x->a, &x->to), AT_OK);
 }

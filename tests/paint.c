@@ -249,9 +249,11 @@ static void draw_numbers(struct problem *p)
     s->scale = p->fields & PAINT_SCALE ? scale[paint_int(&r, 0, 4)] : 1 / sqrt((double)p->D);
     s->softcap = p->fields & PAINT_SOFTCAP ? 0.25 + 20 * fabs(paint_unit(&r)) : 0;
     s->left = s->right = AT_UNBOUNDED;
-    const double far[] = {0x1p-140, 0x1p-160, 0x1p120, 0x1p140, 0x1p-1000, 0x1p1000};
-    if (huge(p, 3))
-        *(paint_one_in(&r, 2) && s->softcap > 0 ? &s->softcap : &s->scale) = far[paint_int(&r, 0, 5)];
+    const double far[] = {0x1p-160, 0x1p140, 0x1p-1000, 0x1p1000, 0x1p-140, 0x1p120};
+    if (huge(p, 3) && s->softcap > 0)
+        s->softcap = far[paint_int(&r, 4, 5)];
+    else if (huge(p, 3))
+        s->scale = far[paint_int(&r, 0, 5)];
     if (p->fields & PAINT_WINDOW) {
         s->left = paint_one_in(&r, 2) ? AT_UNBOUNDED : paint_int(&r, 0, p->Skv);
         s->right = paint_one_in(&r, 4) ? AT_UNBOUNDED : paint_int(&r, 0, p->Skv) / 2;
