@@ -122,4 +122,85 @@ int64_t at_rows_default(const struct at_attention *a);
 AT_CHECKED bool at_rows_choose(const struct at_attention *a, int64_t want, uint64_t seed,
                                struct at_rows *rows);
 
+/* -- The judge (judge.c, where.c, rules.c) ---------------------------------------------------- */
+
+/* Told now and then how far the truth has come; with NULL functions nothing is told. */
+struct at_progress {
+    void (*tell)(void *with, int64_t done, int64_t of);
+    void *with;
+};
+
+/* Truth of the rows in x, which is made here; free it. */
+AT_CHECKED bool at_judge_truth(const struct at_attention *a, struct at_rows rows,
+                               struct at_progress progress, struct at_answer *x,
+                               struct at_said *said);
+
+enum at_outcome { AT_PASS, AT_FAIL, AT_UNDECIDED };
+
+/* Numbers lo..hi of every `period`; failed of the judged there. period 0: none was found. */
+struct at_period {
+    int64_t period, lo, hi, failed, judged;
+};
+
+/* Ratios by powers of two: [0] is 0, [k] is (2^(k-12), 2^(k-11)], the ends take what lies beyond. */
+#define AT_BUCKETS 33
+#define AT_BUCKET_BASE (-11)
+
+/* Which elements failed, and what they have in common. */
+struct at_where {
+    int64_t out, lse, rows;        /* failing elements, elements, rows */
+    int64_t histogram[AT_BUCKETS]; /* of all judged elements */
+    int64_t infinite;              /* ratios without a number: NaN, or a bound of 0 */
+    int64_t b[2], h[2], i[2], c[2]; /* first and last that fails; c over out alone */
+    int64_t pairs, pairs_judged;   /* (b,h) */
+    uint64_t heads;                /* bit h of the failing heads below 64 */
+    struct at_period row, column;
+};
+
+/* What a published rule of thumb says of the same numbers: got against truth rounded to its dtype. */
+struct at_rule {
+    const char *name;
+    double rtol, atol;
+    int64_t judged, beyond; /* elements of out */
+};
+#define AT_RULES 2
+
+struct at_judgement {
+    struct at_arith arith;
+    enum at_outcome outcome;
+    struct at_verdict v;
+    struct at_place place; /* of the worst */
+    struct at_where where;
+    struct at_rule rule[AT_RULES];
+};
+
+/* Bound and comparison of one result under one arithmetic; x holds the truth of the rows. Undecided:
+ * nothing failed, but more than `allowed` elements have no claim. */
+AT_CHECKED bool at_judge(const struct at_attention *a, const struct at_result *got,
+                         struct at_rows rows, const struct at_arith *arith, int64_t allowed,
+                         struct at_answer *x, struct at_judgement *j, struct at_said *said);
+
+/* The parts of at_judge. ratios: as at_compare gives them. */
+AT_CHECKED bool at_where(const struct at_attention *a, struct at_rows rows, const double *ratios,
+                         struct at_where *w);
+void at_rules(const struct at_attention *a, const struct at_view *out, struct at_rows rows,
+              const struct at_answer *x, struct at_rule rule[AT_RULES]);
+
+/* First row and column (-1: lse) where two results differ in a bit, but for NaN; false: nowhere. */
+bool at_differ(const struct at_attention *a, const struct at_result *x, const struct at_result *y,
+               struct at_place *place, int64_t *column);
+
+/* -- Planted faults (mutants.c) --------------------------------------------------------------- */
+
+struct at_mutant {
+    const char *name, *what;
+    const char *arith; /* the arithmetic that it must fail, where it has an effect */
+};
+
+const struct at_mutant *at_mutant_at(int64_t k); /* NULL: no more */
+/* The scalar engine in fp32 with one fault: "lost-rescale-u@tile=1", "lost-key@63,head=2",
+ * "causal-off-by-one". a is valid and its plan resolved; of its splits nothing is used. */
+AT_CHECKED bool at_mutant_run(const char *fault, const struct at_attention *a,
+                              const struct at_result *to, struct at_said *said);
+
 #endif
