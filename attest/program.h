@@ -46,6 +46,8 @@ const struct at_engine *engine_at(int64_t k); /* NULL: no more */
 const struct at_engine *engine_find(const char *name);
 /* "bf16-p" or "fp32,tile=64,joins=3"; false: refused. */
 bool arith_parse(const char *text, struct at_arith *to, struct at_said *said);
+/* The words that arith_parse reads back. */
+void arith_text(const struct at_arith *x, char *text, size_t size);
 /* Presets for outputs of a dtype, strictest first; NULL: no more. */
 const struct at_arith *ladder_at(enum at_dtype dtype, int64_t k);
 /* The options' plan over the case's; what is not said stays the engine's choice. */

@@ -1,7 +1,6 @@
 /* attest run ENGINE CASE -o OUT: the result of one of our engines as a file that judge reads.
  * SPDX-License-Identifier: MIT */
 #include "program.h"
-#include "ref.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,10 @@
 static char *metadata(const struct at_case *x, const struct at_named *got,
                       const struct at_arith *arith)
 {
+    char words[200];
+    arith_text(arith, words, sizeof words);
     json_t *m = json_pack("{s:i, s:s, s:{s:{s:s, s:s}}}", "spec", 1, "layout", x->layout, "results",
-                          "", "arith", arith->name, "from", got->from);
+                          "", "arith", words, "from", got->from);
     char *text = json_dumps(m, JSON_COMPACT);
     json_decref(m);
     return text;
