@@ -27,7 +27,7 @@ REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 ATTEST = main args engine arith session judge check run truth trace show list \
          report detail json picture
-TESTS = row state math index format plan truth bound compare engines tensors case program
+TESTS = row state math index format plan truth bound compare engines catalogue tensors case program
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
@@ -52,7 +52,12 @@ $(BUILD)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
-$(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(BUILD)/libattest.a
+# What the suites share: random problems, and holding an engine to the bound.
+SHARED_O = $(call objects,$(addprefix tests/,paint problem hold))
+# Allocations fail on demand.
+$(BUILD)/tests/check_plan: LDFLAGS += -Wl,--wrap=malloc
+$(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64)
+$(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
