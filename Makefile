@@ -26,7 +26,7 @@ REF = attention validate convert simulate format truth truth_score answer bound 
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 ATTEST = main args engine arith session judge check run truth trace show list \
-         report detail json picture
+         report detail json picture brief
 TESTS = row state math index format plan truth bound compare engines catalogue tensors case program
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))

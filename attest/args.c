@@ -133,7 +133,7 @@ enum flag {
     HELP, CAUSAL, SCALE, LAYOUT, KV_LAYOUT, WINDOW, SOFTCAP, OFFSET, KV_LEN, Q_LEN, LSE, LSE_LAYOUT,
     EMPTY, EMPTY_LSE, WRITE_CASE, ARITH, ROWS, SEED, ROW, JSON, SAME_BITS, SAVE_REPRO,
     ALLOW_UNCLAIMED, TILE, SPLITS, MERGE, LANES, COMPUTE, THREADS, FAULT, OUT, SCORES, VALUES, SPLIT,
-    FLAGS
+    BRIEF, APPEND, PROFILE, ONLY, FLAGS
 };
 
 static const struct {
@@ -175,11 +175,15 @@ static const struct {
     [SCORES] = {"scores", TRACE, NULL},
     [VALUES] = {"values", TRACE, NULL},
     [SPLIT] = {"split", TRACE, NULL},
+    [BRIEF] = {"brief", JUDGE | CHECK, NULL},
+    [APPEND] = {"append", JUDGE | CHECK, NULL},
+    [PROFILE] = {"profile", JUDGE | CHECK, NULL},
+    [ONLY] = {"only", JUDGE, NULL},
 };
 
 static bool plain(enum flag f)
 {
-    return f == HELP || f == JSON || f == SAME_BITS;
+    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF;
 }
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
@@ -279,6 +283,10 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case HELP: o->help = true; return true;
     case JSON: o->json = true; return true;
     case SAME_BITS: o->same_bits = true; return true;
+    case BRIEF: o->brief = true; return true;
+    case APPEND: o->append = text; return true;
+    case PROFILE: o->profile = text; return true;
+    case ONLY: o->only = text; return true;
     case WRITE_CASE: o->write_case = text; return true;
     case ARITH: o->arith = text; return true;
     case SAVE_REPRO: o->repro = text; return true;

@@ -101,7 +101,7 @@ static json_t *result(const struct entry *e)
                      e->ladder, "steps", steps);
 }
 
-void print_json(const struct session *s)
+void print_json(const struct session *s, const char *append)
 {
     json_t *results = json_array();
     for (int64_t k = 0; k < s->entries; k++)
@@ -111,7 +111,11 @@ void print_json(const struct session *s)
                             (json_int_t)s->all, "seed", (json_int_t)s->o->seed, "truth_seconds",
                             s->seconds, "largest_v", s->largest, "status", session_status(s), "results", results);
     char *text = json_dumps(all, JSON_COMPACT);
-    printf("%s\n", text ? text : "{}");
+    FILE *f = append ? fopen(append, "a") : stdout;
+    if (f)
+        fprintf(f, "%s\n", text ? text : "{}");
+    if (f && append)
+        fclose(f);
     free(text);
     json_decref(all);
 }

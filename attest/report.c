@@ -164,6 +164,39 @@ static void print_ladder(const struct session *s, const struct entry *e, int wid
                "");
 }
 
+/* A third party's name, or our engine with its plan. */
+static void label(const struct session *s, const struct entry *e, char *text, size_t size)
+{
+    static const char *const order[] = {"in order", "reversed", "tree", "random"};
+    const struct at_plan *p = &s->x.a.plan;
+    if (!s->stated || s->o->fault)
+        snprintf(text, size, "%s", s->o->fault ? s->o->fault : e->result->name);
+    else if (p->splits > 1)
+        snprintf(text, size, "%s, %lld splits %s", e->result->name, (long long)p->splits,
+                 order[p->merge]);
+    else if (s->stated->tile > 0)
+        snprintf(text, size, "%s, tile %lld", e->result->name, (long long)p->bc);
+    else
+        snprintf(text, size, "%s", e->result->name);
+}
+
+void print_brief(const struct session *s, const struct entry *e, const struct at_judgement *stricter)
+{
+    const struct at_judgement *j = &e->step[0];
+    char name[200], beyond[2][40], other[80] = "";
+    label(s, e, name, sizeof name);
+    if (stricter->outcome == AT_FAIL)
+        snprintf(other, sizeof other, "%s: FAIL %.3g", stricter->arith.name, stricter->v.ratio);
+    printf("%-20s %-26.60s %-18.18s %-5s %8.3g %6lld  %-28s %-10s %-9s", s->x.name, name,
+           e->held, word(j->outcome), j->v.ratio, (long long)j->v.failed, other,
+           rule_word(&j->rule[0], beyond[0], sizeof beyond[0]),
+           rule_word(&j->rule[1], beyond[1], sizeof beyond[1]));
+    if (j->outcome == AT_FAIL)
+        printf(" %s[%lld,%lld,%lld,%lld]", j->v.worst_c < 0 ? "lse" : "out", (long long)j->place.b,
+               (long long)j->place.h, (long long)j->place.i, (long long)at_max(j->v.worst_c, 0));
+    printf("\n");
+}
+
 static void print_counts(const struct entry *e)
 {
     const struct at_judgement *j = e->steps == 1 ? &e->step[0] : NULL;

@@ -182,9 +182,22 @@ int session_report(struct session *s)
     struct at_said said;
     if (s->o->repro && !save_repro(s, &said))
         return refuse(&said);
+    if (s->o->append)
+        print_json(s, s->o->append);
+    if (s->o->profile && !append_profiles(s, s->o->profile, &said))
+        return refuse(&said);
     if (s->o->json)
-        print_json(s);
-    else {
+        print_json(s, NULL);
+    else if (s->o->brief) {
+        for (int64_t k = 0; k < s->entries; k++) {
+            struct at_judgement stricter;
+            if (s->entry[k].ladder)
+                continue;
+            if (!stricter_failure(s, &s->entry[k], &stricter, &said))
+                return refuse(&said);
+            print_brief(s, &s->entry[k], &stricter);
+        }
+    } else {
         print_session(s);
         print_details(s);
     }
