@@ -346,6 +346,38 @@ AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct 
                                      const struct at_answer *x, double *ratios,
                                      struct at_verdict *verdict);
 
+/* -- 6. Simulated machines ------------------------------------------------------------------- */
+
+enum at_rounding { AT_NEAREST, AT_TOWARD_ZERO, AT_STOCHASTIC };
+
+/* A binary format: p significand bits (1..24), smallest normal 2^emin, every finite number below
+ * 2^(emax+1). p == 0: no rounding of its own. */
+struct at_float {
+    int p, emin, emax;
+    bool flush; /* subnormal results become 0 */
+    enum at_rounding rounding;
+};
+
+/* The scalar algorithm on a machine that rounds every operation to `compute`; scores, weights and
+ * sums are rounded again where they have formats of their own. exp, log and tanh are correctly
+ * rounded, or at_math.h's where own_math is set (then compute is fp32). */
+struct at_machine {
+    struct at_float compute, score, weight, sum, out;
+    bool rounded_sum; /* l sums the rounded weights */
+    bool own_math;
+    uint64_t seed; /* stochastic rounding: Philox4x32-10, counted from 0 in each row */
+};
+
+struct at_float at_float_of(enum at_dtype dtype); /* to nearest even, gradual underflow; not fp64 */
+
+/* x rounded to the format; count advances where that is stochastic. */
+double at_rounded_to(double x, const struct at_float *f, uint64_t seed, uint64_t *count);
+
+/* out (n,Dv), lse (n) of the rows, as the machine computes them under a's plan.
+ * Errors  those of at_validate; AT_ERR_PLAN: a format past 24 bits; AT_ERR_MEMORY. */
+AT_CHECKED enum at_status at_simulate(const struct at_attention *a, const struct at_machine *machine,
+                                      struct at_rows rows, double *out, double *lse);
+
 /* The presets, by name; NULL: none such. at_arith_at(k) for k = 0, 1, ... until NULL lists them. */
 const struct at_arith *at_arith_find(const char *name);
 const struct at_arith *at_arith_at(int64_t k);

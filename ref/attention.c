@@ -142,25 +142,31 @@ static uint64_t draw(uint64_t *seed)
     return z ^ (z >> 31);
 }
 
+int64_t at_next_merge(const struct at_plan *p, int64_t n, uint64_t *seed, int64_t *turn)
+{
+    int64_t at = 0; /* in order: the first two */
+    if (p->merge == AT_REVERSED)
+        at = n - 2;
+    if (p->merge == AT_TREE) /* level by level */
+        at = *turn + 1 < n ? *turn : 0;
+    if (p->merge == AT_RANDOM)
+        at = (int64_t)(draw(seed) % (uint64_t)(n - 1));
+    *turn = at + 1;
+    return at;
+}
+
 /* Merges n states of neighbouring keys as the plan says, two neighbours at a time; result in x[0]. */
 static enum at_status merge_all(const struct at_plan *p, struct at_state *x, int64_t n)
 {
     uint64_t seed = p->merge_seed;
     int64_t turn = 0;
     for (; n > 1; n--) {
-        int64_t at = 0; /* in order: the first two */
-        if (p->merge == AT_REVERSED)
-            at = n - 2;
-        if (p->merge == AT_TREE) /* level by level */
-            at = turn + 1 < n ? turn : 0;
-        if (p->merge == AT_RANDOM)
-            at = (int64_t)(draw(&seed) % (uint64_t)(n - 1));
+        int64_t at = at_next_merge(p, n, &seed, &turn);
         enum at_status status = at_merge(&x[at], &x[at + 1]);
         if (status != AT_OK)
             return status;
         for (int64_t k = at + 1; k < n - 1; k++)
             x[k] = x[k + 1];
-        turn = at + 1;
     }
     return AT_OK;
 }
