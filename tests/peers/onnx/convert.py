@@ -179,13 +179,15 @@ def probabilities(test):
 
 def scores(test, mode):
     """A score is the lse of a row that sees one key: sequence b*Skv + j holds key j of b alone.
-    Raw and capped scores know no bias, mask or bound."""
+    Raw and capped scores know no bias, mask or bound.  v and out are zeros: they answer nothing."""
     case, about = question(test)
     B, _, Skv, _ = case["k"].shape
     Hq, Sq = case["q"].shape[1:3]
     alone = lambda x: x.transpose(0, 2, 1, 3)[:, :, :, None].reshape(B * Skv, -1, 1, x.shape[3])
     columns = lambda x: np.moveaxis(x, 3, 1).reshape(B * Skv, Hq, Sq, 1)
-    case |= {"q": case["q"].repeat(Skv, axis=0), "k": alone(case["k"]), "v": alone(case["v"])}
+    case |= {"q": case["q"].repeat(Skv, axis=0), "k": alone(case["k"])}
+    case["v"] = np.zeros_like(case["k"][..., :1])
+    case["out"] = np.zeros_like(case["q"][..., :1])
     case["lse"] = columns(test.outputs["qk_matmul_output"])[..., 0]
     if mode == BIASED:
         for name in {"bias", "mask"} & case.keys():
@@ -195,7 +197,7 @@ def scores(test, mode):
         if "offset" in case:
             case["offset"] = (case["offset"][:, None] - np.arange(Skv)).ravel()
     else:
-        case = {name: case[name] for name in ("q", "k", "v", "lse")}
+        case = {name: case[name] for name in ("q", "k", "v", "out", "lse")}
         about |= {"left": -1, "right": -1}
     return case, about | {"results": held_to(test)}
 

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# make check-onnx: the ONNX Attention node tests (93, third-party expected values) as case files under
+# $(BUILD)/onnx, each judged under the arithmetic of ONNX's reference implementation.
+#
+# Needs PyPI once, for the packages of requirements.txt in a virtual environment; not part of check.
+
+BUILD ?= build
+ATTEST ?= $(BUILD)/attest
+ONNX_PYTHON ?= python3
+ONNX := tests/peers/onnx
+ONNX_VENV := $(BUILD)/venv-onnx
+
+.PHONY: check-onnx
+check-onnx: $(ATTEST) $(ONNX_VENV)/ready
+	@PYTHONDONTWRITEBYTECODE=1 $(ONNX_VENV)/bin/python $(ONNX)/judge.py $(ATTEST) $(BUILD)/onnx
+
+$(ONNX_VENV)/ready: $(ONNX)/requirements.txt
+	@mkdir -p $(BUILD)
+	@$(ONNX_PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "check-onnx: $(ONNX_PYTHON) has\
+	    no venv module; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(ONNX_PYTHON) -m venv --clear $(ONNX_VENV)
+	@$(ONNX_VENV)/bin/pip install --quiet --no-deps --requirement $< || { echo "check-onnx: pip did\
+	    not install $<; the packages come from PyPI, which must be reachable"; exit 1; }
+	@touch $@
