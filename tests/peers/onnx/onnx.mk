@@ -16,9 +16,9 @@ check-onnx: $(ATTEST) $(ONNX_VENV)/ready
 
 $(ONNX_VENV)/ready: $(ONNX)/requirements.txt
 	@mkdir -p $(BUILD)
-	@$(ONNX_PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "check-onnx: $(ONNX_PYTHON) has\
-	    no venv module; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(ONNX_PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo "check-onnx: no venv module; on Debian: apt-get install python3-venv"; exit 1; }
 	@$(ONNX_PYTHON) -m venv --clear $(ONNX_VENV)
-	@$(ONNX_VENV)/bin/pip install --quiet --no-deps --requirement $< || { echo "check-onnx: pip did\
-	    not install $<; the packages come from PyPI, which must be reachable"; exit 1; }
+	@$(ONNX_VENV)/bin/pip install --quiet --retries 1 --no-deps --requirement $< || \
+	    { echo "check-onnx: $< not installed; PyPI must be reachable"; exit 1; }
 	@touch $@
