@@ -21,7 +21,8 @@ LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate convert simulate format truth bound compare arith
+REF = attention validate convert simulate format truth truth_score answer bound bound_key bound_score \
+      bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
