@@ -110,8 +110,12 @@ static void key_errors(struct row *x, struct key *k)
         k->E += 2 * r->eps * fmax(fabs(x->top), (double)fabsl(k->s) + k->D);
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
-    k->R = growth(x->depth + T, eps);
-    k->S = growth(x->depth + T + more + !one + (!one && arith->normalised), eps);
+    k->R = growth(x->depth + T, r->eps_total);
+    k->S = growth(x->depth + T + more + !one, eps);
+    if (arith->normalised ? !one : r->finer) /* p/l; u, before it is divided, to compute */
+        k->S = (1 + k->S) * (1 + r->eps) - 1;
+    if (r->finer && !arith->total && x->n > 1) /* l is rounded to compute */
+        k->R = (1 + k->R) * (1 + r->eps) - 1;
     k->S = (1 + k->S) * (1 + (arith->rounded_sum ? 0 : weight)) * (1 + arith->product_eps) - 1 + own;
     if (arith->lse_merge && x->n > 1)
         join_by_lse(x, k);
