@@ -102,6 +102,13 @@ static inline double growth(double n, double eps)
     return expm1(n * log1p(eps)) * WIDER;
 }
 
+/* Two relative errors, one after the other: (1+x)(1+y) - 1, upwards. Never through 1 + x, which is 1
+ * where x is fp64's eps. */
+static inline double also(double x, double y)
+{
+    return (x + y + x * y) * (1 + 0x1p-40);
+}
+
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith);
 void at_bound_scores(struct row *x); /* Lemma 1: the keys with s, D; dead, open, overflow */
 void at_bound_errors(struct row *x, double lse, double lse_lo); /* Lemmas 2-4: E, R, S, p */

@@ -80,8 +80,8 @@ static void join_by_lse(const struct row *x, struct key *k)
     double distance = x->top - (double)k->s + k->D + ln_n + 1;
     double stored = r->eps * size + r->log * (ln_n + 1), factor = r->eps * distance + r->one_exp;
     k->E += levels * (stored + factor) * WIDER;
-    k->R = ((1 + k->R) * exp(levels * (stored + factor)) - 1) * WIDER;
-    k->S = ((1 + k->S) * (1 + growth(3 * levels, r->eps)) * exp(levels * factor) - 1) * WIDER;
+    k->R = also(k->R, expm1(levels * (stored + factor)) * WIDER);
+    k->S = also(also(k->S, growth(3 * levels, r->eps)), expm1(levels * factor) * WIDER);
 }
 
 /* -- One key ------------------------------------------------------------------------------------- */
@@ -113,10 +113,10 @@ static void key_errors(struct row *x, struct key *k)
     k->R = growth(x->depth + T, r->eps_total);
     k->S = growth(x->depth + T + more + !one, eps);
     if (arith->normalised ? !one : r->finer) /* p/l; u, before it is divided, to compute */
-        k->S = (1 + k->S) * (1 + r->eps) - 1;
+        k->S = also(k->S, r->eps);
     if (r->finer && !arith->total && x->n > 1) /* l is rounded to compute */
-        k->R = (1 + k->R) * (1 + r->eps) - 1;
-    k->S = (1 + k->S) * (1 + (arith->rounded_sum ? 0 : weight)) * (1 + arith->product_eps) - 1 + own;
+        k->R = also(k->R, r->eps);
+    k->S = also(also(k->S, arith->rounded_sum ? 0 : weight), arith->product_eps) + own;
     if (arith->lse_merge && x->n > 1)
         join_by_lse(x, k);
     k->E *= WIDER, k->S *= WIDER;

@@ -25,7 +25,7 @@ static double tiny(enum at_dtype dtype, bool flush)
 
 static double relative(double x, enum at_dtype dtype)
 {
-    return x == 0 ? 0 : fabs(at_nearest(x, at_format(dtype)) / x - 1) * WIDER;
+    return x == 0 ? 0 : fabs((at_nearest(x, at_format(dtype)) - x) / x) * WIDER;
 }
 
 /* The least number that rounds past the largest finite one. */
@@ -78,11 +78,11 @@ static void narrower(struct rule *r)
 /* A number times a constant that is off, rounded, then once more where it is stored narrower. */
 static double prescaled(const struct rule *r, double off, enum at_dtype stored)
 {
-    return (1 + r->eps) * (1 + off) * (1 + (stored == r->compute ? 0 : at_roundoff(stored)));
+    return also(also(r->eps, off), stored == r->compute ? 0 : at_roundoff(stored));
 }
 
-/* Where the scale goes: onto the product, onto q, or by its root onto q and k. Returns by how much
- * what happens before the dot product may grow a term. */
+/* Where the scale goes: onto the product, onto q, or by its root onto q and k. Returns the relative
+ * error that a term has of it before the dot product. */
 static double place_scale(struct rule *r)
 {
     const struct at_arith *k = r->arith;
@@ -91,31 +91,30 @@ static double place_scale(struct rule *r)
     r->inner_k = k->query && k->key ? root : 1;
     r->outer = k->query ? 1 : scale;
     if (!k->query)
-        return 1;
+        return 0;
     if (!k->key)
         return prescaled(r, relative(scale, r->compute), k->query);
     double off = relative(root, r->compute) + 0x1p-52; /* the root here is rounded too */
-    return prescaled(r, off, k->query) * prescaled(r, off, k->key);
+    return also(prescaled(r, off, k->query), prescaled(r, off, k->key));
 }
 
 static void scores_of(struct rule *r)
 {
     const struct at_score *s = &r->a->score;
     const struct at_arith *k = r->arith;
-    double off = relative(s->scale, r->compute), before = (1 + k->product_eps) * place_scale(r);
+    double off = relative(s->scale, r->compute), before = also(k->product_eps, place_scale(r));
     double eps = r->finer ? r->eps_sum : r->eps * (k->truncates ? 2 : 1);
     double D = additions(k, (double)(k->dot > 0 ? k->dot : r->z.D));
     r->folded = k->fused && !k->query && s->softcap == 0 && !s->bias.data && !s->alibi.data;
-    before *= r->finer ? 1 + r->eps : 1; /* the whole sum, rounded to compute */
+    before = also(before, r->finer ? r->eps : 0); /* the whole sum, rounded to compute */
     for (int sides = 0; sides < 3; sides++)
-        r->dot[sides] = ((1 + growth(D, eps)) * (1 + growth(sides, r->eps)) * before - 1) * WIDER;
-    r->scaled = k->query || r->folded ? 0 : ((1 + r->eps) * (1 + off) - 1) * WIDER;
+        r->dot[sides] = also(also(growth(D, eps), growth(sides, r->eps)), before);
+    r->scaled = k->query || r->folded ? 0 : also(r->eps, off);
     r->argument = growth((double)(k->arguments > 0 ? k->arguments : k->fused ? 3 : 1), r->eps);
     if (k->fused) /* scale*log2 e is one rounded constant, and it multiplies s - m */
         r->argument += (2 * r->eps + (r->folded ? off : 0)) * WIDER;
     /* tanh(z(1+d)) is within 1+|d| of tanh z; C tanh(x/C) moves by less than C does, relatively. */
-    r->cap_error = ((1 + growth(2, r->eps)) * (1 + r->tanh) * (1 + relative(s->softcap, r->compute)) - 1) *
-                   WIDER;
+    r->cap_error = also(also(growth(2, r->eps), r->tanh), relative(s->softcap, r->compute));
 }
 
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
@@ -206,7 +205,7 @@ static void rounded(const struct rule *r, struct step *x, double off, double los
         return;
     x->big = fmaxl(x->big, fabsl(x->s) + x->D);
     double low = size - x->D;
-    off = (1 + off) * (1 + r->eps_score) - 1;
+    off = also(off, r->eps_score);
     x->D += (off * (size + x->D) + (low < r->edge ? lost : 0) + (low < r->edge_score ? r->tiny_score : 0)) *
             WIDER;
 }
@@ -280,7 +279,7 @@ static void alibi(const struct row *x, int64_t j, struct step *to)
         return;
     long double t = (long double)slope * (long double)distance;
     double size = (double)fabsl(t), far = (double)distance * r->eps > 1 ? r->eps : 0;
-    double off = ((1 + r->eps) * (1 + far) * (1 + relative(slope, r->compute)) - 1) * size * WIDER;
+    double off = also(also(r->eps, far), relative(slope, r->compute)) * size;
     if (power_of_two(slope) && far == 0 && size >= r->edge)
         off = 0;
     add(r, to, -t, off + (size < r->edge ? r->tiny : 0));
