@@ -11,7 +11,7 @@ ifeq ($(CI),true)
 WARN += -Werror
 endif
 CFLAGS ?= -O2 -g
-override CPPFLAGS += -Iinclude -Iref -Ioracle -D_POSIX_C_SOURCE=200809L
+override CPPFLAGS += -Iinclude -Iref -Ioracle -Iattest -D_POSIX_C_SOURCE=200809L
 # The bits and the bound hold for IEEE arithmetic without contraction.
 override CFLAGS += -std=c11 -ffp-contract=off -fno-math-errno $(WARN)
 ifeq ($(OPENMP),1)
@@ -24,11 +24,12 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 REF = attention validate convert simulate format truth truth_score answer bound bound_key bound_score \
       bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
-ORACLE = tensors case judge rows
-ATTEST = main args report judge check run truth trace show list
+ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
+ATTEST = main args engine arith session judge check run truth trace show list \
+         report detail json picture
 TESTS = row state math index format plan truth bound compare engines tensors case program
 
-objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
+objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
                        $(addsuffix 64,$(addprefix ref/,$(REF_BOTH))))
 ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
@@ -40,18 +41,19 @@ $(BUILD)/libattest.a: $(LIB_O) $(ORACLE_O)
 	rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/attest: $(ATTEST_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(BUILD)/%32.o: %.c
+$(BUILD)/obj/%32.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=32 -MMD -MP -c -o $@ $<
-$(BUILD)/%64.o: %.c
+$(BUILD)/obj/%64.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=64 -MMD -MP -c -o $@ $<
-$(BUILD)/%.o: %.c
+$(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
-$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/libattest.a
+$(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(BUILD)/libattest.a
+	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 

@@ -257,6 +257,23 @@ struct at_view at_case_like_q(const struct at_case *x, void *data, enum at_dtype
     return at_bshd(data, dtype, d[0], d[2], d[1], Dv);
 }
 
+struct at_tensor at_case_out(const struct at_case *x, const char *name, enum at_dtype dtype,
+                             void *data)
+{
+    const int64_t *q = x->a.q.dim, Dv = x->a.v.dim[3];
+    int64_t bhsd[4] = {q[0], q[1], q[2], Dv}, bshd[4] = {q[0], q[2], q[1], Dv};
+    if (strcmp(x->layout, "thd") == 0)
+        return at_tensor_of(name, dtype, 3, bshd + 1, data);
+    return at_tensor_of(name, dtype, 4, strcmp(x->layout, "bshd") == 0 ? bshd : bhsd, data);
+}
+
+struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_dtype dtype,
+                             void *data)
+{
+    bool packed = strcmp(x->layout, "thd") == 0;
+    return at_tensor_of(name, dtype, packed ? 2 : 3, x->a.q.dim + packed, data);
+}
+
 bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h, int64_t i)
 {
     struct at_span keys = at_keys(a, z, b, i);

@@ -53,13 +53,20 @@ bool at_judge_truth(const struct at_attention *a, struct at_rows rows, struct at
 
 /* -- Judgement ------------------------------------------------------------------------------- */
 
+bool at_judge_bound(const struct at_attention *a, struct at_rows rows, const struct at_arith *arith,
+                    struct at_answer *x, struct at_said *said)
+{
+    enum at_status status = at_bound(a, arith, rows, x);
+    return status == AT_OK || at_say(said, "bound of %s: %s", arith->name, at_strstatus(status));
+}
+
 bool at_judge(const struct at_attention *a, const struct at_result *got, struct at_rows rows,
-              const struct at_arith *arith, int64_t allowed, struct at_answer *x,
-              struct at_judgement *j, struct at_said *said)
+              const struct at_arith *arith, int64_t allowed,
+              const struct at_answer *x, struct at_judgement *j, struct at_said *said)
 {
     int64_t n = rows.n * (x->Dv + 1);
     double *ratios = malloc((size_t)(n + 1) * sizeof *ratios);
-    enum at_status status = ratios ? at_bound(a, arith, rows, x) : AT_ERR_MEMORY;
+    enum at_status status = ratios ? AT_OK : AT_ERR_MEMORY;
     *j = (struct at_judgement){.arith = *arith};
     if (status == AT_OK)
         status = at_compare(a, got, rows, arith, x, ratios, &j->v);

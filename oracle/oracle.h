@@ -104,6 +104,11 @@ void at_case_free(struct at_case *x);
 void *at_case_alloc(struct at_case *x, int64_t bytes);
 /* A contiguous tensor like q with Dv columns, as the case's layout has it. */
 struct at_view at_case_like_q(const struct at_case *x, void *data, enum at_dtype dtype, int64_t Dv);
+/* As tensors of a file: rows like out with Dv columns, and like lse in its default layout. */
+struct at_tensor at_case_out(const struct at_case *x, const char *name, enum at_dtype dtype,
+                             void *data);
+struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_dtype dtype,
+                             void *data);
 /* Does row i of sequence b under head h see a key? */
 bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
              int64_t i);
@@ -174,11 +179,15 @@ struct at_judgement {
     struct at_rule rule[AT_RULES];
 };
 
-/* Bound and comparison of one result under one arithmetic; x holds the truth of the rows. Undecided:
- * nothing failed, but more than `allowed` elements have no claim. */
+/* The bound of the rows under one arithmetic joins their truth in x: once for all results. */
+AT_CHECKED bool at_judge_bound(const struct at_attention *a, struct at_rows rows,
+                               const struct at_arith *arith, struct at_answer *x,
+                               struct at_said *said);
+/* One result against truth and bound. Undecided: nothing failed, but more than `allowed` elements
+ * have no claim. */
 AT_CHECKED bool at_judge(const struct at_attention *a, const struct at_result *got,
                          struct at_rows rows, const struct at_arith *arith, int64_t allowed,
-                         struct at_answer *x, struct at_judgement *j, struct at_said *said);
+                         const struct at_answer *x, struct at_judgement *j, struct at_said *said);
 
 /* The parts of at_judge. ratios: as at_compare gives them. */
 AT_CHECKED bool at_where(const struct at_attention *a, struct at_rows rows, const double *ratios,
