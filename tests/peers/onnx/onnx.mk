@@ -5,14 +5,13 @@
 # Needs PyPI once, for the packages of requirements.txt in a virtual environment; not part of check.
 
 BUILD ?= build
-ATTEST ?= $(BUILD)/attest
 ONNX_PYTHON ?= python3
 ONNX := tests/peers/onnx
 ONNX_VENV := $(BUILD)/venv-onnx
 
 .PHONY: check-onnx
-check-onnx: $(ATTEST) $(ONNX_VENV)/ready
-	@PYTHONDONTWRITEBYTECODE=1 $(ONNX_VENV)/bin/python $(ONNX)/judge.py $(ATTEST) $(BUILD)/onnx
+check-onnx: $(BUILD)/attest $(ONNX_VENV)/ready
+	@PYTHONDONTWRITEBYTECODE=1 $(ONNX_VENV)/bin/python $(ONNX)/judge.py $(BUILD)/attest $(BUILD)/onnx
 
 $(ONNX_VENV)/ready: $(ONNX)/requirements.txt
 	@mkdir -p $(BUILD)
