@@ -22,24 +22,37 @@ static void print_worst(const struct at_judgement *j)
     printf("                   [%a, %a]\n", v->lo, v->hi);
 }
 
+/* One count, on a new line where the old one is full. */
+static void print_count(int *column, const char *what, int64_t n)
+{
+    char text[60];
+    int length = snprintf(text, sizeof text, "  %s: %lld", what, (long long)n);
+    if (*column + length > 98) {
+        printf("\n          ");
+        *column = 10;
+    }
+    *column += printf("%s", text);
+}
+
 /* "0: 812  <=2^-3: 40  <=1: 7  <=2: 3" - only what occurs. */
 static void print_histogram(const struct at_where *w)
 {
-    printf("  ratios  ");
+    char what[40];
+    int column = printf("  ratios  ");
     for (int k = 0; k < AT_BUCKETS; k++) {
+        int e = AT_BUCKET_BASE + k - 1;
         if (w->histogram[k] == 0)
             continue;
-        int e = AT_BUCKET_BASE + k - 1;
         if (k == 0)
-            printf(" 0: %lld", (long long)w->histogram[k]);
-        else if (e < 0)
-            printf("  <=2^%d: %lld", e, (long long)w->histogram[k]);
+            snprintf(what, sizeof what, "0");
+        else if (k == AT_BUCKETS - 1)
+            snprintf(what, sizeof what, ">%.0f", ldexp(1, e - 1));
         else
-            printf("  %s%.0f: %lld", k == AT_BUCKETS - 1 ? ">" : "<=", ldexp(1, e),
-                   (long long)w->histogram[k]);
+            snprintf(what, sizeof what, e < 0 ? "<=2^%.0f" : "<=%.0f", e < 0 ? e : ldexp(1, e));
+        print_count(&column, what, w->histogram[k]);
     }
     if (w->infinite)
-        printf("  infinite: %lld", (long long)w->infinite);
+        print_count(&column, "infinite", w->infinite);
     printf("\n");
 }
 
@@ -111,7 +124,7 @@ static void print_failure(const struct session *s, const struct entry *e,
 {
     int64_t n = s->rows.n;
     printf("\n%s FAILS %s: %lld of %lld elements of out, %lld of %lld of lse\n", e->result->name,
-           j->arith.name, (long long)j->where.out, (long long)(n * s->truth.Dv),
+           e->ladder ? j->arith.name : e->held, (long long)j->where.out, (long long)(n * s->truth.Dv),
            (long long)j->where.lse, (long long)(e->result->got.lse.data ? n : 0));
     if (*e->result->why)
         printf("  held     because: %s\n", e->result->why);

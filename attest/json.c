@@ -96,8 +96,8 @@ static json_t *result(const struct entry *e)
     json_t *steps = json_array();
     for (int64_t k = 0; k < e->steps; k++)
         json_array_append_new(steps, step(&e->step[k]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "name", e->result->name, "verdict",
-                     word(e->outcome), "why", e->result->why, "from", e->result->from, "ladder",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "name", e->result->name, "verdict",
+                     word(e->outcome), "why", e->result->why, "from", e->result->from, "held", e->held, "ladder",
                      e->ladder, "steps", steps);
 }
 
@@ -106,10 +106,10 @@ void print_json(const struct session *s)
     json_t *results = json_array();
     for (int64_t k = 0; k < s->entries; k++)
         json_array_append_new(results, result(&s->entry[k]));
-    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:i, s:o}", "case", s->x.name, "file",
+    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:i, s:o}", "case", s->x.name, "file",
                             s->x.path, "rows_judged", (json_int_t)s->rows.n, "rows",
                             (json_int_t)s->all, "seed", (json_int_t)s->o->seed, "truth_seconds",
-                            s->seconds, "status", session_status(s), "results", results);
+                            s->seconds, "largest_v", s->largest, "status", session_status(s), "results", results);
     char *text = json_dumps(all, JSON_COMPACT);
     printf("%s\n", text ? text : "{}");
     free(text);

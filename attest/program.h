@@ -61,6 +61,7 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
 /* One result under one arithmetic, or on the ladder. */
 struct entry {
     const struct at_named *result;
+    char held[200];            /* the arithmetic in words; "" on the ladder */
     struct at_judgement *step; /* one, or the ladder's, strictest first */
     int64_t steps;
     bool ladder;
@@ -78,6 +79,7 @@ struct session {
     struct entry *entry;
     const struct at_arith *stated; /* of our engine; NULL: each result's own word */
     double seconds;                /* that the truth took */
+    double largest;                /* |v| */
 };
 
 /* Rows, truth, and a verdict on the results of s->x from s->first on. False: refused. */

@@ -127,27 +127,35 @@ static int name_width(const struct session *s)
     return width > 48 ? 48 : (int)width;
 }
 
-static void print_row(const char *name, int width, const struct at_judgement *j)
+/* held: the arithmetic's words, cut where they are many. */
+static void print_row(const struct session *s, const char *name, const char *held, int width,
+                      const struct at_judgement *j)
 {
     char beyond[2][40];
-    printf("%-*.*s  %-18.24s %-9s %9.4g %8lld %9.2e %9.3g  %-12s %s\n", width, width, name,
-           j->arith.name, word(j->outcome), j->v.ratio, (long long)j->v.failed, j->v.allowed,
-           j->v.max_value, rule_word(&j->rule[0], beyond[0], sizeof beyond[0]),
+    struct at_place p = j->place;
+    printf("%-*.*s  %-18.30s %-9s %9.4g %8lld %9.2e %9.3g  %-12s %-11s", width, width, name,
+           held, word(j->outcome), j->v.ratio, (long long)j->v.failed, j->v.allowed,
+           s->largest, rule_word(&j->rule[0], beyond[0], sizeof beyond[0]),
            rule_word(&j->rule[1], beyond[1], sizeof beyond[1]));
+    if (j->v.worst_c < 0)
+        printf(" lse[%lld,%lld,%lld]\n", (long long)p.b, (long long)p.h, (long long)p.i);
+    else
+        printf(" [%lld,%lld,%lld,%lld]\n", (long long)p.b, (long long)p.h, (long long)p.i,
+               (long long)j->v.worst_c);
 }
 
-/* "P in bf16: pass 0.71" for each step, then the flag that pins the verdict. */
-static void print_ladder(const struct entry *e, int width)
+/* A line for each arithmetic, then the flag that pins the verdict. */
+static void print_ladder(const struct session *s, const struct entry *e, int width)
 {
     const struct at_judgement *pin = NULL;
     for (int64_t k = 0; k < e->steps; k++) {
         const struct at_judgement *j = &e->step[k];
-        print_row(k == 0 ? e->result->name : "", width, j);
+        print_row(s, k == 0 ? e->result->name : "", j->arith.name, width, j);
         if (!pin && j->outcome == AT_PASS)
             pin = j;
     }
     if (pin)
-        printf("%-*s  no arithmetic was stated: undecided. The strictest that holds: --arith %s\n",
+        printf("%-*s  undecided: nobody stated an arithmetic. The strictest that holds: --arith %s\n",
                width, "", pin->arith.name);
     else if (e->outcome == AT_FAIL)
         printf("%-*s  fails even the loosest arithmetic of its dtype\n", width, "");
@@ -168,14 +176,14 @@ void print_session(const struct session *s)
 {
     int width = name_width(s);
     print_head(s);
-    printf("%-*s  %-18s %-9s %9s %8s %9s %9s  %-12s %s\n", width, "result", "held to", "verdict",
-           "ratio", "failed", "allowed", "max |out|", "assert_close", "allclose");
+    printf("%-*s  %-18s %-9s %9s %8s %9s %9s  %-12s %-11s worst at\n", width, "result", "held to", "verdict",
+           "ratio", "failed", "allowed", "max |v|", "assert_close", "allclose");
     for (int64_t k = 0; k < s->entries; k++) {
         const struct entry *e = &s->entry[k];
         if (e->ladder)
-            print_ladder(e, width);
+            print_ladder(s, e, width);
         else
-            print_row(e->result->name, width, &e->step[0]);
+            print_row(s, e->result->name, e->held, width, &e->step[0]);
     }
     for (int64_t k = 0; k < s->entries; k++)
         print_counts(&s->entry[k]);

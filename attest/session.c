@@ -4,6 +4,7 @@
  * says, the ladder of presets, strictest first. A bound depends on the arithmetic alone, so the loop
  * runs over arithmetics outside and results inside. SPDX-License-Identifier: MIT */
 #include "program.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -48,18 +49,18 @@ bool choose_rows(const struct options *o, const struct at_attention *a, struct a
 
 /* -- Arithmetics ----------------------------------------------------------------------------- */
 
-/* The arithmetic that a result is held to; *held false: nobody says. */
-static bool arith_of(const struct session *s, const struct at_named *r, struct at_arith *arith,
-                     bool *held, struct at_said *said)
+/* The arithmetic that a result is held to; nobody says: the ladder. */
+static bool arith_of(const struct session *s, struct entry *e, struct at_arith *arith,
+                     struct at_said *said)
 {
-    const char *text = s->o->arith ? s->o->arith : r->arith;
-    *held = true;
-    if (!s->o->arith && s->stated)
+    const char *text = s->o->arith ? s->o->arith : e->result->arith;
+    if (!s->o->arith && s->stated) {
         *arith = *s->stated;
-    else if (*text)
-        return arith_parse(text, arith, said);
-    else
-        *held = false;
+        text = arith->name;
+    } else if (*text && !arith_parse(text, arith, said))
+        return false;
+    e->ladder = !*text;
+    snprintf(e->held, sizeof e->held, "%s", text);
     return true;
 }
 
@@ -70,7 +71,7 @@ static bool add_step(struct session *s, struct entry *e, const struct at_arith *
     if (!grown)
         return at_say(said, "%s: no memory", s->x.path);
     e->step = grown;
-    return at_judge(&s->x.a, &e->result->got, s->rows, arith, s->o->allow, &s->truth,
+    return at_judge(&s->x.a, e->result, s->rows, arith, s->o->allow, &s->truth,
                     &e->step[e->steps++], said);
 }
 
@@ -125,12 +126,10 @@ static bool judge_all(struct session *s, struct at_said *said)
     for (int64_t k = 0; k < s->entries; k++) {
         struct entry *e = &s->entry[k];
         struct at_arith arith;
-        bool held;
         e->result = &s->x.result[s->first + k];
-        if (!arith_of(s, e->result, &arith, &held, said))
+        if (!arith_of(s, e, &arith, said))
             return false;
-        e->ladder = !held;
-        if (held && !judge_held(s, e, &arith, said))
+        if (!e->ladder && !judge_held(s, e, &arith, said))
             return false;
     }
     return judge_ladders(s, said);
@@ -150,6 +149,7 @@ bool session_judge(struct session *s, struct at_said *said)
     bool done = at_judge_truth(a, s->rows, progress_of("truth"), &s->truth, said);
     progress_done();
     s->seconds = now() - start;
+    s->largest = at_largest_value(a);
     return done && judge_all(s, said);
 }
 

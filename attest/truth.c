@@ -73,8 +73,8 @@ static bool write_truth(const struct options *o, const struct at_case *x, struct
                         const struct at_answer *y, struct at_said *said)
 {
     struct written w = {.space = NULL};
-    json_t *m = json_pack("{s:i, s:s, s:{s:{s:s}}}", "spec", 1, "layout", x->layout, "results", "",
-                          "from", "attest truth: out + out_lo, lse + lse_lo");
+    json_t *m = json_pack("{s:i, s:s, s:{s:{s:s, s:s}}}", "spec", 1, "layout", x->layout, "results",
+                          "", "arith", "fp64", "from", "attest truth: out + out_lo, lse + lse_lo");
     w.file.tensor = w.tensor;
     w.file.attest = json_dumps(m, JSON_COMPACT);
     if (rows.at)

@@ -3,6 +3,7 @@
 #define AT_BITS 64
 #include "at_math.h"
 #include "oracle.h"
+#include "ref.h"
 #include <stdlib.h>
 
 /* -- Truth ----------------------------------------------------------------------------------- */
@@ -60,25 +61,75 @@ bool at_judge_bound(const struct at_attention *a, struct at_rows rows, const str
     return status == AT_OK || at_say(said, "bound of %s: %s", arith->name, at_strstatus(status));
 }
 
-bool at_judge(const struct at_attention *a, const struct at_result *got, struct at_rows rows,
-              const struct at_arith *arith, int64_t allowed,
-              const struct at_answer *x, struct at_judgement *j, struct at_said *said)
+/* A base-2 lse was rounded where its maker wrote it, on another grid than ours, and again where it
+ * was converted: two roundings beyond the one that compare counts, each B <- B(1+u) + u|o|
+ * (docs/bounds.md, the rule for roundings beyond one). */
+static double *widened(const struct at_answer *x, enum at_dtype dtype)
+{
+    double u = at_roundoff(dtype), *bound = malloc((size_t)(x->n + 1) * sizeof *bound);
+    for (int64_t t = 0; bound && t < x->n; t++) {
+        double o = fabs(x->lse[t]), B = x->lse_bound[t];
+        B = B + u * (B + o);
+        bound[t] = isfinite(o) ? B + u * (B + o) : x->lse_bound[t];
+    }
+    return bound;
+}
+
+static enum at_status compare(const struct at_attention *a, const struct at_named *got,
+                              struct at_rows rows, const struct at_answer *x, double *ratios,
+                              struct at_judgement *j)
+{
+    struct at_answer y = *x;
+    if (!got->base2 || !got->got.lse.data)
+        return at_compare(a, &got->got, rows, &j->arith, x, ratios, &j->v);
+    y.lse_bound = widened(x, got->got.lse.dtype);
+    if (!y.lse_bound)
+        return AT_ERR_MEMORY;
+    enum at_status status = at_compare(a, &got->got, rows, &j->arith, &y, ratios, &j->v);
+    free(y.lse_bound);
+    return status;
+}
+
+bool at_judge(const struct at_attention *a, const struct at_named *got, struct at_rows rows,
+              const struct at_arith *arith, int64_t allowed, const struct at_answer *x,
+              struct at_judgement *j, struct at_said *said)
 {
     int64_t n = rows.n * (x->Dv + 1);
     double *ratios = malloc((size_t)(n + 1) * sizeof *ratios);
-    enum at_status status = ratios ? AT_OK : AT_ERR_MEMORY;
     *j = (struct at_judgement){.arith = *arith};
-    if (status == AT_OK)
-        status = at_compare(a, got, rows, arith, x, ratios, &j->v);
+    enum at_status status = ratios ? compare(a, got, rows, x, ratios, j) : AT_ERR_MEMORY;
     if (status == AT_OK && !at_where(a, rows, ratios, &j->where))
         status = AT_ERR_MEMORY;
     free(ratios);
     if (status != AT_OK)
-        return at_say(said, "held to %s: %s", arith->name, at_strstatus(status));
-    at_rules(a, &got->out, rows, x, j->rule);
-    j->place = rows.n > 0 ? at_place_of(a, rows, j->v.worst) : (struct at_place){0, 0, 0};
+        return at_say(said, "%s held to %s: %s", got->name, arith->name, at_strstatus(status));
+    at_rules(a, &got->got.out, rows, x, j->rule);
+    j->place = at_place_of(a, rows, j->v.worst);
     j->outcome = j->v.failed > 0 ? AT_FAIL : j->v.unclaimed > allowed ? AT_UNDECIDED : AT_PASS;
     return true;
+}
+
+static double row_largest(const struct at_attention *a, int64_t b, int64_t g, int64_t j)
+{
+    const struct at_view *v = &a->v, *d = &a->score.vscale;
+    int64_t at = at_key_offset(a, v, b, g, j);
+    double most = 0, scale = d->data ? fabs(at_load(d, at_offset(d, b, g, j, 0))) : 1;
+    for (int64_t c = 0; c < v->dim[3]; c++) {
+        double x = scale * fabs(at_load(v, at + c * v->stride[3]));
+        most = isfinite(x) && x > most ? x : most;
+    }
+    return most;
+}
+
+double at_largest_value(const struct at_attention *a)
+{
+    struct at_sizes z = at_sizes(a);
+    double most = 0;
+    for (int64_t b = 0; b < z.B; b++)
+        for (int64_t g = 0; g < z.Hkv; g++)
+            for (int64_t j = 0; j < at_keys_of(a, &z, b); j++)
+                most = fmax(most, row_largest(a, b, g, j));
+    return most;
 }
 
 /* -- Equality of results ---------------------------------------------------------------------- */

@@ -73,6 +73,7 @@ struct at_fields {
 struct at_named {
     char name[128];
     struct at_result got;
+    bool base2; /* its lse was converted from base 2 */
     char arith[200], from[200], why[200]; /* "": not said */
 };
 
@@ -185,7 +186,7 @@ AT_CHECKED bool at_judge_bound(const struct at_attention *a, struct at_rows rows
                                struct at_said *said);
 /* One result against truth and bound. Undecided: nothing failed, but more than `allowed` elements
  * have no claim. */
-AT_CHECKED bool at_judge(const struct at_attention *a, const struct at_result *got,
+AT_CHECKED bool at_judge(const struct at_attention *a, const struct at_named *got,
                          struct at_rows rows, const struct at_arith *arith, int64_t allowed,
                          const struct at_answer *x, struct at_judgement *j, struct at_said *said);
 
@@ -194,6 +195,9 @@ AT_CHECKED bool at_where(const struct at_attention *a, struct at_rows rows, cons
                          struct at_where *w);
 void at_rules(const struct at_attention *a, const struct at_view *out, struct at_rows rows,
               const struct at_answer *x, struct at_rule rule[AT_RULES]);
+
+/* Largest finite |v| of the keys that sequences have, descale included. */
+double at_largest_value(const struct at_attention *a);
 
 /* First row and column (-1: lse) where two results differ in a bit, but for NaN; false: nowhere. */
 bool at_differ(const struct at_attention *a, const struct at_result *x, const struct at_result *y,

@@ -2,8 +2,7 @@
  * marked (0, -inf). What needs no change stays a view of the file's bytes; what does is copied, so
  * that the file can be written again as it was.
  *
- * A base-2 lse times ln 2 is rounded once to its own dtype: the third rounding of a number that its
- * maker rounded twice (docs/formats.md). SPDX-License-Identifier: MIT */
+ * A base-2 lse times ln 2 is rounded once to its own dtype, which the judge takes into account. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
 #include "case.h"
@@ -42,8 +41,6 @@ static bool has_extents(const struct at_tensor *t, const int64_t *want, int rank
     return same;
 }
 
-static bool is_float(enum at_dtype d) { return d >= AT_F64 && d <= AT_F8_E5M2; }
-
 static bool read_out(const struct making *m, struct at_view *to)
 {
     const int64_t *q = m->x->a.q.dim, Dv = m->x->a.v.dim[3];
@@ -51,7 +48,7 @@ static bool read_out(const struct making *m, struct at_view *to)
     bool packed = strcmp(layout, "thd") == 0, rows = strcmp(layout, "bshd") == 0;
     int64_t four[4] = {q[0], rows ? q[2] : q[1], rows ? q[1] : q[2], Dv};
     int64_t three[3] = {q[2], q[1], Dv};
-    if (!is_float(m->out->dtype))
+    if (!at_is_float(m->out->dtype))
         return at_say(m->said, "%s: tensor %s: dtype %s found, expected a float type", m->path,
                       m->out->name, at_dtype_stored(m->out->dtype));
     if (packed != (strcmp(m->x->layout, "thd") == 0))
@@ -64,29 +61,26 @@ static bool read_out(const struct making *m, struct at_view *to)
 
 /* -- Layouts of the lse ---------------------------------------------------------------------- */
 
-/* padded (B,Hq,Sq) of packed rows: gathered into (1,Hq,T,1). Rows of no sequence are -inf. */
+/* padded (B,Hq,Sq or more) of packed rows: gathered to where q has them; rows of no sequence -inf. */
 static bool gather(const struct making *m, struct at_view *to)
 {
     const struct at_attention *a = &m->x->a;
     struct at_sizes z = at_sizes(a);
+    const int64_t *d = m->lse->dim;
     int64_t T = a->q.dim[2], want[3] = {z.B, z.Hq, z.Sq};
-    if (m->lse->rank != 3 || m->lse->dim[0] != z.B || m->lse->dim[1] != z.Hq ||
-        m->lse->dim[2] < z.Sq)
+    if (m->lse->rank != 3 || d[0] != z.B || d[1] != z.Hq || d[2] < z.Sq)
         return refuse(m, m->lse, want, 3);
-    struct at_view from = at_bhsd(m->lse->data, m->lse->dtype, z.B, z.Hq, m->lse->dim[2], 1);
-    void *space = at_case_alloc(m->x, z.Hq * T * 8);
+    struct at_view from = at_bhsd(m->lse->data, m->lse->dtype, z.B, z.Hq, d[2], 1);
+    from.dim[2] = z.Sq; /* some libraries pad further */
+    void *space = at_case_alloc(m->x, z.Hq * T * at_dtype_size(m->lse->dtype));
     if (!space)
         return at_say(m->said, "%s: no memory", m->path);
-    *to = at_bhsd(space, m->lse->dtype, 1, z.Hq, T, 1);
-    for (int64_t h = 0; h < z.Hq; h++)
-        for (int64_t t = 0; t < T; t++)
-            at_store(to, h * T + t, -(double)INFINITY);
-    for (int64_t b = 0; b < z.B; b++)
-        for (int64_t h = 0; h < z.Hq; h++)
-            for (int64_t i = 0; i < at_rows_of(a, &z, b); i++)
-                at_store(to, at_row_offset(a, to, b, h, i),
-                         at_load(&from, at_offset(&from, b, h, i, 0)));
-    return true;
+    *to = at_lse_ht(space, m->lse->dtype, T, z.Hq);
+    for (int64_t t = 0; t < z.Hq * T; t++)
+        at_store(to, t, -(double)INFINITY);
+    enum at_status status = at_unpad(a, &from, to);
+    return status == AT_OK || at_say(m->said, "%s: tensor %s: %s", m->path, m->lse->name,
+                                     at_strstatus(status));
 }
 
 static bool read_lse(const struct making *m, struct at_view *to)
@@ -110,7 +104,7 @@ static bool read_lse(const struct making *m, struct at_view *to)
         return has_extents(m->lse, bhs, 3) || refuse(m, m->lse, bhs, 3);
     if (strcmp(layout, "ht") == 0)
         return has_extents(m->lse, ht, 2) || refuse(m, m->lse, ht, 2);
-    *to = at_bshd(data, dtype, 1, q[2], q[1], 1);
+    *to = at_lse_th(data, dtype, q[2], q[1]);
     return has_extents(m->lse, th, 2) || refuse(m, m->lse, th, 2);
 }
 
@@ -219,7 +213,7 @@ static bool read_one(struct making *m, const struct at_tensors *file, const char
 {
     char lse[104];
     struct at_case *x = m->x;
-    struct at_named one = {{0}, {{0}, {0}}, "", "", ""};
+    struct at_named one = {.arith = ""};
     struct at_named *grown = realloc(x->result, (size_t)(x->results + 1) * sizeof *grown);
     if (!grown)
         return at_say(m->said, "%s: no memory", m->path);
@@ -230,6 +224,7 @@ static bool read_one(struct making *m, const struct at_tensors *file, const char
     if (!read_out(m, &one.got.out) || (m->lse && !read_lse(m, &one.got.lse)) ||
         !convert(m, &one.got))
         return false;
+    one.base2 = strcmp(at_meta_text(m->meta, "lse.base", "natural"), "base2") == 0;
     const char *left = label ? label : *name ? "" : "out";
     snprintf(one.name, sizeof one.name, "%s%s%s", left, *left && *name ? "." : "", name);
     say_origin(m->meta, name, &one);
@@ -306,15 +301,29 @@ static bool keep_bytes(struct at_case *x, struct at_tensors *file)
     return true;
 }
 
+/* The file's name without what follows its dot; its path where that name is taken. */
+static void label_of(const struct at_case *x, const char *path, char *label, size_t size)
+{
+    const char *base = strrchr(path, '/');
+    bool taken = false;
+    base = base ? base + 1 : path;
+    snprintf(label, size, "%.*s", (int)strcspn(base, "."), base);
+    for (int64_t k = 0; k < x->results; k++) {
+        const char *name = x->result[k].name;
+        size_t n = strlen(label);
+        taken = taken || (strncmp(name, label, n) == 0 && (name[n] == 0 || name[n] == '.'));
+    }
+    if (taken)
+        snprintf(label, size, "%s", path);
+}
+
 bool at_case_add(struct at_case *x, const char *path, const struct at_fields *flags,
                  struct at_said *said)
 {
     struct at_tensors file;
     char label[64];
-    const char *base = strrchr(path, '/');
     int64_t had = x->results;
-    base = base ? base + 1 : path;
-    snprintf(label, sizeof label, "%.*s", (int)strcspn(base, "."), base);
+    label_of(x, path, label, sizeof label);
     if (!at_tensors_read(path, &file, said))
         return false;
     json_t *meta = at_meta_read(path, file.attest, flags, false, said);
