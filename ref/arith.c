@@ -112,14 +112,15 @@ static const struct {
     const char *name;
     enum field kind;
     size_t at;
-} fields[] = {FIELD(compute, DTYPE),     FIELD(query, DTYPE),      FIELD(score, DTYPE),
-              FIELD(weight, DTYPE),      FIELD(sum, DTYPE),        FIELD(product_eps, SIZE),
-              FIELD(weight_shift, INT),  FIELD(rounded_sum, BOOL), FIELD(normalised, BOOL),
-              FIELD(fused, BOOL),        FIELD(inexact_one, BOOL), FIELD(flush, BOOL),
-              FIELD(truncates, BOOL),    FIELD(lse_merge, BOOL),   FIELD(dead_zero, BOOL),
-              FIELD(dot, COUNT),         FIELD(tile, COUNT),       FIELD(joins, COUNT),
-              FIELD(arguments, COUNT),   FIELD(divisions, COUNT),  FIELD(exp_ulps, SIZE),
-              FIELD(log_ulps, SIZE),     FIELD(tanh_ulps, SIZE),    FIELD(key, DTYPE),        FIELD(total, DTYPE)};
+} fields[] = {FIELD(compute, DTYPE),    FIELD(query, DTYPE),      FIELD(key, DTYPE),
+              FIELD(score, DTYPE),      FIELD(weight, DTYPE),     FIELD(sum, DTYPE),
+              FIELD(total, DTYPE),      FIELD(product_eps, SIZE), FIELD(weight_shift, INT),
+              FIELD(rounded_sum, BOOL), FIELD(normalised, BOOL),  FIELD(fused, BOOL),
+              FIELD(inexact_one, BOOL), FIELD(flush, BOOL),       FIELD(truncates, BOOL),
+              FIELD(lse_merge, BOOL),   FIELD(dead_zero, BOOL),   FIELD(dot, COUNT),
+              FIELD(tile, COUNT),       FIELD(joins, COUNT),      FIELD(arguments, COUNT),
+              FIELD(divisions, COUNT),  FIELD(exp_ulps, SIZE),    FIELD(log_ulps, SIZE),
+              FIELD(tanh_ulps, SIZE)};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static bool whole(const char *text, int64_t least, int64_t most, int64_t *x)

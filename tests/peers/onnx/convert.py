@@ -80,7 +80,7 @@ def collect():
     return [test for test in found if test]
 
 
-# -- The same question, said our way ----------------------------------------------------------------
+# -- The same question, said our way --------------------------------------------------------------
 
 
 def heads_first(x, heads):
@@ -147,7 +147,7 @@ def question(test):
     return case, about
 
 
-# -- Cases: one for Y, one for qk_matmul_output ------------------------------------------------------
+# -- Cases: one for Y, one for qk_matmul_output ---------------------------------------------------
 
 
 def held_to(test):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# make check-onnx: the ONNX Attention node tests (93, third-party expected values) as case files under
-# $(BUILD)/onnx, each judged under the arithmetic of ONNX's reference implementation.
+# make check-onnx: the 93 ONNX Attention node tests (third-party expected values) as case files
+# under $(BUILD)/onnx, each judged under the arithmetic of ONNX's reference implementation.
 #
 # Needs PyPI once, for the packages of requirements.txt in a virtual environment; not part of check.
 
@@ -9,9 +9,14 @@ ONNX_PYTHON ?= python3
 ONNX := tests/peers/onnx
 ONNX_VENV := $(BUILD)/venv-onnx
 
-.PHONY: check-onnx
+ONNX_RUN := PYTHONDONTWRITEBYTECODE=1 $(ONNX_VENV)/bin/python
+
+.PHONY: check-onnx check-onnx-mutants
 check-onnx: $(BUILD)/attest $(ONNX_VENV)/ready
-	@PYTHONDONTWRITEBYTECODE=1 $(ONNX_VENV)/bin/python $(ONNX)/judge.py $(BUILD)/attest $(BUILD)/onnx
+	@$(ONNX_RUN) $(ONNX)/judge.py $(BUILD)/attest $(BUILD)/onnx
+# Wrong readings of the tests and wrong arithmetics: each must fail.
+check-onnx-mutants: $(BUILD)/attest $(ONNX_VENV)/ready
+	@$(ONNX_RUN) $(ONNX)/mutants.py $(BUILD)/attest $(BUILD)/onnx/mutants
 
 $(ONNX_VENV)/ready: $(ONNX)/requirements.txt
 	@mkdir -p $(BUILD)
