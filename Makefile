@@ -67,6 +67,7 @@ help:
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
+	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
 	@echo "make setup       install the Debian packages that build, check and demo need"
@@ -90,6 +91,7 @@ $(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
 lint:
 	@tests/lint.sh
+include tests/peers/onnx/onnx.mk
 clean:
 	rm -rf $(BUILD)
 
