@@ -1,6 +1,7 @@
 /* attest: judges attention kernels. Each command stands in a file of its own; what a command line
  * means in args.c; printing in report.c and its neighbours. SPDX-License-Identifier: MIT */
 #include "program.h"
+#include <signal.h>
 #include <string.h>
 
 static const struct {
@@ -15,6 +16,7 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct at_said said;
+    signal(SIGXFSZ, SIG_IGN); /* a file past its limit is an error of write, told and cleaned up */
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         print_usage(NULL);
         return argc < 2 ? MISUSE : PASS;

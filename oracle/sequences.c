@@ -32,6 +32,18 @@ static bool read_whole(struct reading *r, const char *name, int64_t n, int64_t *
     return true;
 }
 
+/* Lengths of B sequences; their upper ends are at_validate's. */
+static bool read_lengths(struct reading *r, const char *name, int64_t B, const int64_t **to)
+{
+    if (!read_whole(r, name, B, NULL, to))
+        return false;
+    for (int64_t b = 0; *to && b < B; b++)
+        if ((*to)[b] < 0)
+            return at_say(r->said, "%s: tensor %s: element %lld is %lld, expected at least 0",
+                          r->path, name, (long long)b, (long long)(*to)[b]);
+    return true;
+}
+
 /* cu_seqlens: B+1 ascending places within `rows`. len: given (then at most so much), or made. */
 static bool read_starts(struct reading *r, const char *name, int64_t B, int64_t rows,
                         const int64_t **start, const int64_t **len)
@@ -142,6 +154,8 @@ static bool read_pages(struct reading *r, int64_t B)
         return at_say(r->said, "%s: tensor block_table: found rank %d and extent %lld, expected "
                       "(%lld,W)", r->path, t->rank, (long long)(t->rank ? t->dim[0] : 1),
                       (long long)B);
+    if (!r->x->a.score.kv_len)
+        return at_say(r->said, "%s: tensor kv_len: absent, expected with block_table", r->path);
     r->x->a.pages.width = t->dim[1];
     return read_table(r, t, &r->x->a.pages.table);
 }
@@ -161,7 +175,7 @@ bool at_case_sequences(struct reading *r, const char *kv_layout)
             return false;
         s->sequences = B = at_max(n - 1, 0);
     }
-    if (!read_whole(r, "q_len", B, NULL, &s->q_len) || !read_whole(r, "kv_len", B, NULL, &s->kv_len))
+    if (!read_lengths(r, "q_len", B, &s->q_len) || !read_lengths(r, "kv_len", B, &s->kv_len))
         return false;
     if (packed && !read_starts(r, "cu_seqlens_q", B, a->q.dim[2], &s->q_start, &s->q_len))
         return false;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define HEADER_LIMIT 100000000 /* the safetensors library's own */
+#define FAR ((int64_t)1 << 48) /* elements, 0 counted as 1: no stride of them overflows */
 #define MOST 4096 /* tensors: a case has some thirty */
 #define ALIGN 64
 
@@ -137,17 +138,20 @@ static bool read_shape(const struct reader *r, const json_t *shape, struct at_te
         return at_say(r->said, "%s: tensor %s: shape %s, expected a list of at most 4 extents",
                       r->path, t->name, shape ? "of another kind or rank" : "absent");
     t->rank = (int)json_array_size(shape);
+    int64_t room = FAR, elements = 1;
     for (int k = 0; k < t->rank; k++) {
         const json_t *d = json_array_get(shape, (size_t)k);
         t->dim[k] = json_is_integer(d) ? json_integer_value(d) : -1;
         if (t->dim[k] < 0)
             return at_say(r->said, "%s: tensor %s: extent %d is no whole number >= 0", r->path,
                           t->name, k);
-        if (t->dim[k] > 0 && t->bytes > INT64_MAX / t->dim[k])
-            return at_say(r->said, "%s: tensor %s: the product of its extents overflows", r->path,
-                          t->name);
-        t->bytes *= t->dim[k];
+        if (t->dim[k] > room)
+            return at_say(r->said, "%s: tensor %s: the product of its extents overflows 2^48",
+                          r->path, t->name);
+        room /= t->dim[k] > 0 ? t->dim[k] : 1;
+        elements *= t->dim[k];
     }
+    t->bytes *= elements;
     return true;
 }
 

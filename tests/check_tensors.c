@@ -126,6 +126,8 @@ static const struct {
      "extent 0 is no whole number"},
     {"{\"q\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,4]}}", 4,
      "the product of its extents overflows"},
+    {"{\"q\":{\"dtype\":\"F32\",\"shape\":[4294967296,0,4294967296],\"data_offsets\":[0,0]}}", 0,
+     "the product of its extents overflows"},
     {"{\"q\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,4]}}", 4,
      "the header is not valid JSON"},
     {"{\"q\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4,
