@@ -26,6 +26,7 @@ struct rule {
     double eps_sum, tiny_sum;  /* of u, and of l but for: */
     double eps_total;          /* of l */
     bool finer;                /* sums are finer than compute, and each is rounded to it */
+    bool narrow_sum;           /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
     double eps_weight, tiny_weight, ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query, tiny_key, edge_key;

@@ -111,7 +111,7 @@ static void key_errors(struct row *x, struct key *k)
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
     k->R = growth(x->depth + T, r->eps_total);
-    k->S = growth(x->depth + T + more + !one, eps);
+    k->S = growth(x->depth + T + more + (!one || r->narrow_sum), eps);
     if (arith->normalised ? !one : r->finer) /* p/l; u, before it is divided, to compute */
         k->S = also(k->S, r->eps);
     if (r->finer && !arith->total && x->n > 1) /* l is rounded to compute */
@@ -186,7 +186,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     if (!(x->below >= 0.5 && most < 600))
         weights(x, true, most);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
-    bool lone = at_bound_lone(x) && !arith->flush && (x->key[0].factor == 1 || x->key[0].factor == 0);
+    bool lone = at_bound_lone(x) && !arith->flush && !r->narrow_sum && (x->key[0].factor == 1 || x->key[0].factor == 0);
     x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum;
     /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are. */
     double whole = x->l * x->below * exp(x->direct ? x->shift : 0);

@@ -128,6 +128,7 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.tiny = tiny(compute, arith->flush);
     r.edge = 2 * normal(compute);
     r.finer = at_roundoff(sum) < r.eps;
+    r.narrow_sum = at_roundoff(sum) > r.eps;
     r.eps_sum = at_roundoff(sum) * (arith->truncates ? 2 : 1);
     r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;
     /* A finer u is rounded to compute: undivided as the output (compare.c), else before l divides it. */
