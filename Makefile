@@ -16,16 +16,18 @@ override CPPFLAGS += -Iinclude -Iref -Ioracle -D_POSIX_C_SOURCE=200809L
 override CFLAGS += -std=c11 -ffp-contract=off -fno-math-errno $(WARN)
 ifeq ($(OPENMP),1)
 override CFLAGS += -fopenmp
+else
+override CFLAGS += -Wno-unknown-pragmas
 endif
 LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate convert simulate format truth truth_score answer bound compare arith
+REF = attention validate convert simulate format truth truth_score truth_distance answer bound compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
-TESTS = row state math index format plan truth bound compare engines tensors case program
+TESTS = row state math index format plan truth truth_painted bound compare engines tensors case program
 
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
@@ -53,6 +55,9 @@ $(BUILD)/%.o: %.c
 $(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
+# The second truth is in quadruple precision.
+$(BUILD)/tests/check_truth_painted: $(BUILD)/tests/second_truth.o
+$(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
 help:
 	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
