@@ -16,24 +16,26 @@ override CPPFLAGS += -Iinclude -Iref -Ioracle -Iattest -D_POSIX_C_SOURCE=200809L
 override CFLAGS += -std=c11 -ffp-contract=off -fno-math-errno $(WARN)
 ifeq ($(OPENMP),1)
 override CFLAGS += -fopenmp
+else
+override CFLAGS += -Wno-unknown-pragmas
 endif
 LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate convert simulate format truth truth_score answer bound bound_key bound_score \
+REF = attention validate convert simulate format truth truth_score truth_distance answer bound bound_key bound_score \
       bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
-ATTEST = main args engine arith session judge check run truth trace show list \
+PROGRAM = main args engine arith session judge check run truth trace show list \
          report detail json picture brief
-TESTS = row state math index format plan truth bound compare engines catalogue tensors case program
+TESTS = row state math index format plan truth truth_painted bound compare engines catalogue tensors case program
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
                        $(addsuffix 64,$(addprefix ref/,$(REF_BOTH))))
 ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
-ATTEST_O = $(call objects,$(addprefix attest/,$(ATTEST)))
+ATTEST_O = $(call objects,$(addprefix attest/,$(PROGRAM)))
 
 all: $(BUILD)/attest
 
@@ -61,6 +63,9 @@ $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libatt
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
+# The second truth is in quadruple precision.
+$(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
+$(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
 help:
 	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
