@@ -84,7 +84,7 @@ setup:
 check: setup
 	@$(MAKE) --no-print-directory check-run
 check-run: $(BUILD)/attest $(SUITES)
-	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES)
+	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run
 demo: setup
