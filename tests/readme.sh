@@ -17,8 +17,8 @@ while IFS="$(printf '\t')" read -r command line; do
         last=$command
     fi
     checks=$((checks + 1))
-    # read strips leading blanks of the line: compare without them
-    sed 's/^ *//; s/ *$//' "$got" | grep -qxF -- "$(echo "$line" | sed 's/ *$//')" && continue
+    # shells differ in the leading blanks that read keeps: compare without them
+    sed 's/^ *//; s/ *$//' "$got" | grep -qxF -- "$(echo "$line" | sed 's/^ *//; s/ *$//')" && continue
     failures=$((failures + 1))
     echo "README.md: '$command' does not print: $line"
 done <"$examples"
