@@ -74,6 +74,7 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     snprintf(to->name, sizeof to->name, "%s%s%s", engine, o->fault ? " with " : "",
              o->fault ? o->fault : "");
     *arith = e->arith(&x->a);
+    arith_text(arith, to->arith, sizeof to->arith);
     say_plan(e, &x->a.plan, to);
     return true;
 }
