@@ -32,7 +32,7 @@ static double allowance(const struct row *x, const struct columns *s, int c, dou
         return INFINITY;
     B = B * WIDER / (1 - x->R_max);
     for (int64_t k = 1; k < r->arith->divisions && !at_bound_lone(x); k++)
-        B = (B * (1 + r->eps) + r->eps * o + r->tiny) * WIDER;
+        B = (B + r->eps * (B + o) + r->tiny) * WIDER;
     return B < INFINITY ? B : INFINITY;
 }
 

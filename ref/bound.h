@@ -24,6 +24,7 @@ struct rule {
     enum at_dtype compute;
     double eps, tiny, edge;    /* compute: a result below edge may lose up to tiny, absolutely */
     double eps_sum, tiny_sum;  /* of l and u */
+    bool narrow_sum;           /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
     double eps_weight, tiny_weight, ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query;
@@ -97,6 +98,13 @@ struct columns {
 static inline double growth(double n, double eps)
 {
     return expm1(n * log1p(eps)) * WIDER;
+}
+
+/* Two relative errors, one after the other: (1+x)(1+y) - 1, upwards. Never through 1 + x, which is 1
+ * where x is fp64's eps. */
+static inline double also(double x, double y)
+{
+    return (x + y + x * y) * (1 + 0x1p-40);
 }
 
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith);

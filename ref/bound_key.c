@@ -80,8 +80,8 @@ static void join_by_lse(const struct row *x, struct key *k)
     double distance = x->top - (double)k->s + k->D + ln_n + 1;
     double stored = r->eps * size + r->log * (ln_n + 1), factor = r->eps * distance + r->one_exp;
     k->E += levels * (stored + factor) * WIDER;
-    k->R = ((1 + k->R) * exp(levels * (stored + factor)) - 1) * WIDER;
-    k->S = ((1 + k->S) * (1 + growth(3 * levels, r->eps)) * exp(levels * factor) - 1) * WIDER;
+    k->R = also(k->R, expm1(levels * (stored + factor)) * WIDER);
+    k->S = also(also(k->S, growth(3 * levels, r->eps)), expm1(levels * factor) * WIDER);
 }
 
 /* -- One key ------------------------------------------------------------------------------------- */
@@ -111,8 +111,8 @@ static void key_errors(struct row *x, struct key *k)
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
     k->R = growth(x->depth + T, eps);
-    k->S = growth(x->depth + T + more + !one + (!one && arith->normalised), eps);
-    k->S = (1 + k->S) * (1 + (arith->rounded_sum ? 0 : weight)) * (1 + arith->product_eps) - 1 + own;
+    k->S = growth(x->depth + T + more + (!one || r->narrow_sum) + (!one && arith->normalised), eps);
+    k->S = also(also(k->S, arith->rounded_sum ? 0 : weight), arith->product_eps) + own;
     if (arith->lse_merge && x->n > 1)
         join_by_lse(x, k);
     k->E *= WIDER, k->S *= WIDER;
@@ -182,7 +182,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     if (!(x->below >= 0.5 && most < 600))
         weights(x, true, most);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
-    bool lone = at_bound_lone(x) && !arith->flush && (x->key[0].factor == 1 || x->key[0].factor == 0);
+    bool lone = at_bound_lone(x) && !arith->flush && !r->narrow_sum && (x->key[0].factor == 1 || x->key[0].factor == 0);
     x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum;
     /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are. */
     double whole = x->l * x->below * exp(x->direct ? x->shift : 0);

@@ -25,7 +25,7 @@ static double tiny(enum at_dtype dtype, bool flush)
 
 static double relative(double x, enum at_dtype dtype)
 {
-    return x == 0 ? 0 : fabs(at_nearest(x, at_format(dtype)) / x - 1) * WIDER;
+    return x == 0 ? 0 : fabs((at_nearest(x, at_format(dtype)) - x) / x) * WIDER;
 }
 
 /* The least number that rounds past the largest finite one. */
@@ -75,19 +75,18 @@ static void scores_of(struct rule *r)
     const struct at_score *s = &r->a->score;
     const struct at_arith *k = r->arith;
     double off = relative(s->scale, r->compute), eps = r->eps * (k->truncates ? 2 : 1);
-    double D = additions(k, (double)(k->dot > 0 ? k->dot : r->z.D)), before = 1 + k->product_eps;
+    double D = additions(k, (double)(k->dot > 0 ? k->dot : r->z.D)), before = k->product_eps;
     r->folded = k->fused && !k->query && s->softcap == 0 && !s->bias.data && !s->alibi.data;
     if (k->query) /* scaled, rounded once more where it is stored narrower */
-        before *= (1 + r->eps) * (1 + off) * (1 + (k->query == r->compute ? 0 : at_roundoff(k->query)));
+        before = also(also(before, also(r->eps, off)), k->query == r->compute ? 0 : at_roundoff(k->query));
     for (int sides = 0; sides < 3; sides++)
-        r->dot[sides] = ((1 + growth(D, eps)) * (1 + growth(sides, r->eps)) * before - 1) * WIDER;
-    r->scaled = k->query || r->folded ? 0 : ((1 + r->eps) * (1 + off) - 1) * WIDER;
+        r->dot[sides] = also(also(growth(D, eps), growth(sides, r->eps)), before);
+    r->scaled = k->query || r->folded ? 0 : also(r->eps, off);
     r->argument = growth((double)(k->arguments > 0 ? k->arguments : k->fused ? 3 : 1), r->eps);
     if (k->fused) /* scale*log2 e is one rounded constant, and it multiplies s - m */
         r->argument += (2 * r->eps + (r->folded ? off : 0)) * WIDER;
     /* tanh(z(1+d)) is within 1+|d| of tanh z; C tanh(x/C) moves by less than C does, relatively. */
-    r->cap_error = ((1 + growth(2, r->eps)) * (1 + r->tanh) * (1 + relative(s->softcap, r->compute)) - 1) *
-                   WIDER;
+    r->cap_error = also(also(growth(2, r->eps), r->tanh), relative(s->softcap, r->compute));
 }
 
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
@@ -101,6 +100,7 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.tiny = tiny(compute, arith->flush);
     r.edge = 2 * normal(compute);
     r.eps_sum = fmax(r.eps, at_roundoff(sum)) * (arith->truncates ? 2 : 1);
+    r.narrow_sum = at_roundoff(sum) > r.eps;
     r.tiny_sum = fmax(r.tiny, tiny(sum, arith->flush)) * ldexp(1, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
@@ -175,7 +175,7 @@ static void rounded(const struct rule *r, struct step *x, double off, double los
         return;
     x->big = fmaxl(x->big, fabsl(x->s) + x->D);
     double low = size - x->D;
-    off = (1 + off) * (1 + r->eps_score) - 1;
+    off = also(off, r->eps_score);
     x->D += (off * (size + x->D) + (low < r->edge ? lost : 0) + (low < r->edge_score ? r->tiny_score : 0)) *
             WIDER;
 }
@@ -249,7 +249,7 @@ static void alibi(const struct row *x, int64_t j, struct step *to)
         return;
     long double t = (long double)slope * (long double)distance;
     double size = (double)fabsl(t), far = (double)distance * r->eps > 1 ? r->eps : 0;
-    double off = ((1 + r->eps) * (1 + far) * (1 + relative(slope, r->compute)) - 1) * size * WIDER;
+    double off = also(also(r->eps, far), relative(slope, r->compute)) * size;
     if (power_of_two(slope) && far == 0 && size >= r->edge)
         off = 0;
     add(r, to, -t, off + (size < r->edge ? r->tiny : 0));
