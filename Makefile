@@ -27,7 +27,8 @@ REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 ATTEST = main args engine arith session judge check run truth trace show list \
          report detail json picture
-TESTS = row state math index format plan truth bound compare engines tensors case program
+TESTS = row state math index format plan truth bound compare engines tensors case sequences results judge \
+        program misuse
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \

@@ -225,7 +225,7 @@ static bool compute(struct options *o, const char *text, struct at_said *said)
 
 static bool one_row(struct options *o, const char *text, struct at_said *said)
 {
-    int64_t n, at[3];
+    int64_t n = 0, at[3] = {0};
     const char *from = strncmp(text, "-1,", 3) == 0 ? text + 1 : text; /* b of no sequence */
     if (!whole_list("row", from, at, 3, &n, said) || n != 3)
         return at_say(said, "--row %s: expected B,H,I", text);

@@ -146,9 +146,9 @@ static void trace(const struct input *x, int64_t split, int64_t tile)
 
 int run_trace(const struct options *o)
 {
-    struct input x;
+    struct input x = {.n = 0};
     struct at_said said;
-    int64_t values;
+    int64_t values = 0;
     bool done = numbers("scores", o->scores, x.s, &x.n, &said) &&
                 numbers("values", o->values, x.v, &values, &said);
     if (done && values != x.n)

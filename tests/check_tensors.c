@@ -257,9 +257,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tensors");
     TCase *t = tcase_create("tensors");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, NULL, made_clean);
     tcase_add_test(t, a_file_reads_back_as_written);
     tcase_add_test(t, the_same_tensors_in_any_order_give_the_same_bytes);
@@ -273,10 +271,5 @@ int main(void)
     tcase_add_test(t, a_place_that_cannot_be_written_is_refused);
     tcase_add_test(t, a_full_disk_leaves_the_old_file_and_nothing_else);
     tcase_add_test(t, a_device_is_written_in_place);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tensors", t) != 0;
 }

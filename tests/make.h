@@ -136,4 +136,17 @@ static inline size_t made_read(const char *path, char *to, size_t most)
     return n;
 }
 
+/* Runs a suite of one case; its failures. */
+static inline int run_suite(const char *name, TCase *t)
+{
+    Suite *suite = suite_create(name);
+    tcase_set_timeout(t, 120);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed;
+}
+
 #endif
