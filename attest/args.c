@@ -130,9 +130,44 @@ enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 6
 enum { CASE = JUDGE | CHECK | RUN | TRUTH | SHOW, ENGINE = CHECK | RUN };
 
 enum flag {
-    HELP, CAUSAL, SCALE, LAYOUT, KV_LAYOUT, WINDOW, SOFTCAP, OFFSET, KV_LEN, Q_LEN, LSE, LSE_LAYOUT,
-    EMPTY, EMPTY_LSE, WRITE_CASE, ARITH, ROWS, SEED, ROW, JSON, SAME_BITS, SAVE_REPRO,
-    ALLOW_UNCLAIMED, TILE, SPLITS, MERGE, LANES, COMPUTE, THREADS, FAULT, OUT, SCORES, VALUES, SPLIT,
+    HELP,
+    CAUSAL,
+    SCALE,
+    LAYOUT,
+    KV_LAYOUT,
+    WINDOW,
+    SOFTCAP,
+    OFFSET,
+    KV_LEN,
+    Q_LEN,
+    LSE,
+    LSE_LAYOUT,
+    EMPTY,
+    EMPTY_LSE,
+    WRITE_CASE,
+    ARITH,
+    ROWS,
+    SEED,
+    ROW,
+    JSON,
+    SAME_BITS,
+    SAVE_REPRO,
+    ALLOW_UNCLAIMED,
+    TILE,
+    SPLITS,
+    MERGE,
+    LANES,
+    COMPUTE,
+    THREADS,
+    FAULT,
+    OUT,
+    SCORES,
+    VALUES,
+    SPLIT,
+    BRIEF,
+    APPEND,
+    PROFILE,
+    ONLY,
     FLAGS
 };
 
@@ -175,12 +210,13 @@ static const struct {
     [SCORES] = {"scores", TRACE, NULL},
     [VALUES] = {"values", TRACE, NULL},
     [SPLIT] = {"split", TRACE, NULL},
+    [BRIEF] = {"brief", JUDGE | CHECK, NULL},
+    [APPEND] = {"append", JUDGE | CHECK, NULL},
+    [PROFILE] = {"profile", JUDGE | CHECK, NULL},
+    [ONLY] = {"only", JUDGE, NULL},
 };
 
-static bool plain(enum flag f)
-{
-    return f == HELP || f == JSON || f == SAME_BITS;
-}
+static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -279,6 +315,10 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case HELP: o->help = true; return true;
     case JSON: o->json = true; return true;
     case SAME_BITS: o->same_bits = true; return true;
+    case BRIEF: o->brief = true; return true;
+    case APPEND: o->append = text; return true;
+    case PROFILE: o->profile = text; return true;
+    case ONLY: o->only = text; return true;
     case WRITE_CASE: o->write_case = text; return true;
     case ARITH: o->arith = text; return true;
     case SAVE_REPRO: o->repro = text; return true;
@@ -326,8 +366,8 @@ bool read_options(int argc, char **argv, struct options *o, struct at_said *said
     struct option table[FLAGS + 1] = {{0}};
     int f, bit = command_bit(argv[0]);
     for (int k = 0; k < FLAGS; k++)
-        table[k] = (struct option){flags[k].name, plain((enum flag)k) ? no_argument
-                                   : required_argument, NULL, 256 + k};
+        table[k] = (struct option){
+            flags[k].name, plain((enum flag)k) ? no_argument : required_argument, NULL, 256 + k};
     *o = (struct options){.command = argv[0], .rows = -2, .seed = 1};
     join_line(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
     opterr = 0;

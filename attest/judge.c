@@ -11,7 +11,8 @@ static int same_bits(const struct session *s)
     int status = PASS;
     for (int64_t k = 1; k < s->entries; k++) {
         const struct at_named *x = s->entry[0].result, *y = s->entry[k].result;
-        if (x->got.out.dtype == y->got.out.dtype && !at_differ(&s->x.a, &x->got, &y->got, &p, &column))
+        if (x->got.out.dtype == y->got.out.dtype &&
+            !at_differ(&s->x.a, &x->got, &y->got, &p, &column))
             continue;
         if (x->got.out.dtype != y->got.out.dtype)
             p = (struct at_place){0, 0, 0}, column = 0;
@@ -19,6 +20,18 @@ static int same_bits(const struct session *s)
         status = FAIL;
     }
     return status;
+}
+
+/* The result of that name alone. */
+static bool keep_only(struct session *s, const char *name)
+{
+    for (int64_t k = s->first; k < s->x.results; k++)
+        if (strcmp(s->x.result[k].name, name) == 0) {
+            s->x.result[s->first] = s->x.result[k];
+            s->x.results = s->first + 1;
+            return true;
+        }
+    return false;
 }
 
 static bool judge(struct session *s, struct at_said *said)
@@ -33,6 +46,8 @@ static bool judge(struct session *s, struct at_said *said)
     for (int k = 1; k < o->files; k++)
         if (!at_case_add(&s->x, o->file[k], &o->fields, said))
             return false;
+    if (o->only && !keep_only(s, o->only))
+        return at_say(said, "%s: result %s: absent", o->file[0], o->only);
     if (s->x.results == s->first)
         return at_say(said, "%s: tensor out: absent, expected a result here or in a further file",
                       o->file[0]);

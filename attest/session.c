@@ -1,8 +1,8 @@
 /* One case judged: rows, truth, then every result under the arithmetic that it is held to.
  *
  * Which arithmetic: --arith, else our engine's, else what the file says of the result; where nobody
- * says, the ladder of presets, strictest first. A bound depends on the arithmetic alone, so the loop
- * runs over arithmetics outside and results inside. SPDX-License-Identifier: MIT */
+ * says, the ladder of presets, strictest first. A bound depends on the arithmetic alone, so the
+ * loop runs over arithmetics outside and results inside. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,9 +185,22 @@ int session_report(struct session *s)
     struct at_said said;
     if (s->o->repro && !save_repro(s, &said))
         return refuse(&said);
+    if (s->o->append)
+        print_json(s, s->o->append);
+    if (s->o->profile && !append_profiles(s, s->o->profile, &said))
+        return refuse(&said);
     if (s->o->json)
-        print_json(s);
-    else {
+        print_json(s, NULL);
+    else if (s->o->brief) {
+        for (int64_t k = 0; k < s->entries; k++) {
+            struct at_judgement stricter;
+            if (s->entry[k].ladder)
+                continue;
+            if (!stricter_failure(s, &s->entry[k], &stricter, &said))
+                return refuse(&said);
+            print_brief(s, &s->entry[k], &stricter);
+        }
+    } else {
         print_session(s);
         print_details(s);
     }

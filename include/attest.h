@@ -233,9 +233,12 @@ struct at_arith {
     const char *name, *source;
     enum at_dtype compute;   /* sums, exponents and the last division */
     enum at_dtype query;     /* q is scaled first and stored in it */
+    enum at_dtype key;       /* with query: k too, and each of the two by sqrt(scale) */
     enum at_dtype score;     /* scores are stored in it */
     enum at_dtype weight;    /* P is rounded to it before P V */
-    enum at_dtype sum;       /* l and u are summed in it; AT_DEFAULT: compute */
+    enum at_dtype sum;       /* l and u are summed in it; AT_DEFAULT: compute. Finer than compute:
+                              * so are scores, and each sum is then rounded to compute */
+    enum at_dtype total;     /* l alone is summed in it; AT_DEFAULT: sum */
     double product_eps;      /* relative error of a product by itself (3xTF32: 2^-21); 0: exact */
     int weight_shift;        /* P is scaled by 2^weight_shift before it is rounded */
     bool rounded_sum;        /* l sums the rounded P */

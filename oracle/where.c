@@ -1,10 +1,10 @@
-/* Where the failures are: their ranges, and the period that holds them all and fits best. A fault in a
- * tile, a warp or a head shows as "rows 64-127 of each 128".
+/* Where the failures are: their ranges, and the period that holds them all and fits best. A fault
+ * in a tile, a warp or a head shows as "rows 64-127 of each 128".
  *
- * A period P is believed when every failing number has n mod P in lo..hi, that range is at most half
- * of P, at least one in four of the judged there fail, and failures lie in at least two periods and
- * in half of those judged. Of several the one where most of the judged fail counts, then the
- * smallest. Nothing is inferred from fewer than four failing numbers.
+ * A period P is believed when every failing number has n mod P in lo..hi, that range is at most
+ * half of P, at least one in four of the judged there fail, and failures lie in at least two
+ * periods and in half of those judged. Of several the one where most of the judged fail counts,
+ * then the smallest. Nothing is inferred from fewer than four failing numbers.
  * SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "oracle.h"
@@ -161,8 +161,8 @@ bool at_where(const struct at_attention *a, struct at_rows rows, const double *r
     struct at_sizes z = at_sizes(a);
     int64_t pairs = at_max(z.B, 1) * z.Hq;
     struct look l = {.a = a, .rows = rows, .ratios = ratios, .w = w};
-    *w = (struct at_where){.b = {INT64_MAX, -1}, .h = {INT64_MAX, -1}, .i = {INT64_MAX, -1},
-                           .c = {INT64_MAX, -1}};
+    *w = (struct at_where){
+        .b = {INT64_MAX, -1}, .h = {INT64_MAX, -1}, .i = {INT64_MAX, -1}, .c = {INT64_MAX, -1}};
     l.pair = calloc((size_t)pairs + 1, 1);
     bool done = tally_make(&l.row, z.Sq);
     done = tally_make(&l.column, z.Dv) && done && l.pair;

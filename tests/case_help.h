@@ -14,7 +14,8 @@ static inline void must_read(const char *path, const struct at_fields *flags)
     ck_assert_msg(at_case_read(path, flags, &x, &said), "%s", said.text);
 }
 
-static inline void must_refuse(const char *path, const struct at_fields *flags, const char *sentence)
+static inline void must_refuse(const char *path, const struct at_fields *flags,
+                               const char *sentence)
 {
     said.text[0] = 0;
     bool read = at_case_read(path, flags, &x, &said);

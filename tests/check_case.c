@@ -16,23 +16,30 @@ static const struct {
     {"{\"spec\":1,\"scale\":1e999}", "not valid JSON"},
     {"{\"spec\":1,\"scale\":\"1\"}", "field \"scale\": found \"1\", expected a number"},
     {"{\"spec\":1,\"scale\":1,\"sclae\":1}", "field \"sclae\" found, expected a known one"},
-    {"{\"spec\":1,\"scale\":1,\"layout\":\"sbhd\"}", "field \"layout\": found \"sbhd\", expected one"},
-    {"{\"spec\":1,\"scale\":1,\"softcap\":-1}", "field \"softcap\": found -1, expected a number >= 0"},
+    {"{\"spec\":1,\"scale\":1,\"layout\":\"sbhd\"}",
+     "field \"layout\": found \"sbhd\", expected one"},
+    {"{\"spec\":1,\"scale\":1,\"softcap\":-1}",
+     "field \"softcap\": found -1, expected a number >= 0"},
     {"{\"spec\":1,\"scale\":1,\"softcap\":0}", "field \"softcap\": found 0, expected a number > 0"},
-    {"{\"spec\":1,\"scale\":1,\"left\":-2}", "field \"left\": found -2, expected a whole number >= -1"},
+    {"{\"spec\":1,\"scale\":1,\"left\":-2}",
+     "field \"left\": found -2, expected a whole number >= -1"},
     {"{\"spec\":1,\"scale\":1,\"right\":1.5}", "field \"right\": found 1.5"},
     {"{\"spec\":1,\"scale\":1,\"causal\":\"middle\"}", "field \"causal\": found \"middle\""},
-    {"{\"spec\":1,\"scale\":1,\"causal\":\"top-left\",\"right\":0}", "\"causal\" found beside right"},
-    {"{\"spec\":1,\"scale\":1,\"causal\":\"top-left\",\"offset\":0}", "\"causal\" found beside right"},
+    {"{\"spec\":1,\"scale\":1,\"causal\":\"top-left\",\"right\":0}",
+     "\"causal\" found beside right"},
+    {"{\"spec\":1,\"scale\":1,\"causal\":\"top-left\",\"offset\":0}",
+     "\"causal\" found beside right"},
     {"{\"spec\":1,\"scale\":1,\"dropout\":{\"p\":1}}", "dropout: p 1, expected 0 <= p < 1"},
     {"{\"spec\":1,\"scale\":1,\"dropout\":{\"q\":0.5}}", "field \"dropout.q\" found"},
-    {"{\"spec\":1,\"scale\":1,\"dropout\":{\"p\":0.5,\"seed\":-1}}", "field \"dropout.seed\": found -1"},
+    {"{\"spec\":1,\"scale\":1,\"dropout\":{\"p\":0.5,\"seed\":-1}}",
+     "field \"dropout.seed\": found -1"},
     {"{\"spec\":1,\"scale\":1,\"compute\":\"fp16\"}", "field \"compute\": found \"fp16\""},
     {"{\"spec\":1,\"scale\":1,\"lse\":{\"base\":\"e\"}}", "field \"lse.base\": found \"e\""},
     {"{\"spec\":1,\"scale\":1,\"empty\":{\"out\":0}}", "field \"empty.out\": found 0"},
     {"{\"spec\":1,\"scale\":1,\"empty\":{\"lse\":\"inf\"}}", "field \"empty.lse\": found \"inf\""},
     {"{\"spec\":1,\"scale\":1,\"results\":{\"a\":1}}", "results \"a\" is no object"},
-    {"{\"spec\":1,\"scale\":1,\"results\":{\"a\":{\"arth\":\"\"}}}", "field \"results.arth\" found"},
+    {"{\"spec\":1,\"scale\":1,\"results\":{\"a\":{\"arth\":\"\"}}}",
+     "field \"results.arth\" found"},
     {"{\"spec\":1,\"scale\":1,\"results\":{\"a\":{}}}", "tensor out.a: absent"},
     {"{\"spec\":1,\"scale\":1,\"layout\":\"thd\"}", "tensor q: 4 extents found, expected 3"},
     {"{\"spec\":1,\"scale\":1,\"kv_layout\":\"pages-hnd\"}", "tensor block_table"},
@@ -46,9 +53,11 @@ END_TEST
 
 START_TEST(every_field_reaches_the_descriptor)
 {
-    must_read(made_file(made_plain(), "x", "{\"spec\":1,\"scale\":0.1,\"softcap\":2.5,\"left\":3,"
+    must_read(made_file(made_plain(), "x",
+                        "{\"spec\":1,\"scale\":0.1,\"softcap\":2.5,\"left\":3,"
                         "\"right\":4,\"offset\":-5,\"compute\":\"fp64\",\"dropout\":"
-                        "{\"p\":0.25,\"seed\":7,\"offset\":9},\"name\":\"n\",\"source\":[1]}"), NULL);
+                        "{\"p\":0.25,\"seed\":7,\"offset\":9},\"name\":\"n\",\"source\":[1]}"),
+              NULL);
     ck_assert(x.a.score.scale == 0.1 && x.a.score.softcap == 2.5);
     ck_assert_int_eq(x.a.score.left, 3);
     ck_assert_int_eq(x.a.score.right, 4);
@@ -159,13 +168,15 @@ START_TEST(tensors_that_are_absent_unknown_or_misshapen_are_refused)
     must_refuse(made_file(m, "x", META), NULL, "tensor alibi: found rank 1 and extent 3");
     m = made_plain();
     made_add(m, "offset", AT_F32, 1, EXTENTS(1));
-    must_refuse(made_file(m, "x", META), NULL, "tensor offset: dtype F32 found, expected I32 or I64");
+    must_refuse(made_file(m, "x", META), NULL,
+                "tensor offset: dtype F32 found, expected I32 or I64");
     m = made_plain();
     made_list(m, "q_len", 1, EXTENTS(INT64_MIN));
     must_refuse(made_file(m, "x", META), NULL, "tensor q_len: element 0 is -9223372036854775808");
     m = made_plain();
     made_add(m, "q_descale", AT_F32, 4, EXTENTS(1, 1, 1, 1));
-    must_refuse(made_file(m, "x", META), NULL, "tensor q_descale: 4 extents found, expected at most 3");
+    must_refuse(made_file(m, "x", META), NULL,
+                "tensor q_descale: 4 extents found, expected at most 3");
 }
 END_TEST
 
@@ -202,7 +213,8 @@ int main(void)
 {
     TCase *t = tcase_create("case");
     tcase_add_checked_fixture(t, NULL, forget);
-    tcase_add_loop_test(t, metadata_that_says_too_much_or_too_little_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
+    tcase_add_loop_test(t, metadata_that_says_too_much_or_too_little_is_refused, 0,
+                        (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(t, every_field_reaches_the_descriptor);
     tcase_add_test(t, what_is_not_said_is_the_plain_problem);
     tcase_add_test(t, a_flag_supplies_what_a_file_without_metadata_lacks);

@@ -70,7 +70,8 @@ START_TEST(corrupt_files_are_status_2_and_leave_nothing)
     SAYS("truncated or corrupt");
     STATUS(2, "truth %s -o %s", cut, made_path("t"));
     STATUS(2, "run scalar %s -o %s", cut, made_path("t"));
-    STATUS(2, "check scalar %s --save-repro %s --write-case %s", cut, made_path("t"), made_path("u"));
+    STATUS(2, "check scalar %s --save-repro %s --write-case %s", cut, made_path("t"),
+           made_path("u"));
     ck_assert_int_eq(made_count(), 2); /* plain and cut */
 }
 END_TEST

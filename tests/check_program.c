@@ -25,10 +25,13 @@ static struct made *answered(float **out, float **lse)
 START_TEST(our_engines_pass_whatever_their_plan)
 {
     const char *path = plain();
-    static const char *const plan[] = {
-        "scalar --tile 1", "scalar --tile 64", "standard", "scalar --splits 0,1,3 --merge tree",
-        "scalar --splits 3 --merge random:7", "scalar --merge reversed --splits 2 --lanes 2",
-        "scalar --compute fp64"};
+    static const char *const plan[] = {"scalar --tile 1",
+                                       "scalar --tile 64",
+                                       "standard",
+                                       "scalar --splits 0,1,3 --merge tree",
+                                       "scalar --splits 3 --merge random:7",
+                                       "scalar --merge reversed --splits 2 --lanes 2",
+                                       "scalar --compute fp64"};
     for (size_t k = 0; k < sizeof plan / sizeof *plan; k++) {
         STATUS(0, "check %s %s", plan[k], path);
         SAYS("rows judged 8 of 8");
@@ -54,9 +57,10 @@ START_TEST(an_arithmetic_in_the_file_pins_the_verdict)
 {
     float *out, *lse;
     struct made *m = answered(&out, &lse);
-    const char *path = made_file(m, "x.safetensors",
-                                 "{\"spec\":1,\"scale\":0.5,\"causal\":\"bottom-right\",\"results\":"
-                                 "{\"\":{\"arith\":\"fp32,tile=64\"}}}");
+    const char *path =
+        made_file(m, "x.safetensors",
+                  "{\"spec\":1,\"scale\":0.5,\"causal\":\"bottom-right\",\"results\":"
+                  "{\"\":{\"arith\":\"fp32,tile=64\"}}}");
     STATUS(0, "judge %s", path);
     SAYS("fp32,tile=64");
 }
@@ -165,8 +169,9 @@ END_TEST
 START_TEST(planted_faults_fail)
 {
     const char *path = plain();
-    static const char *const fault[] = {"lost-key@2", "twice-key@1", "causal-off-by-one",
-                                        "lost-rescale-u", "lost-rescale-l", "lost-key@key=3,head=1"};
+    static const char *const fault[] = {"lost-key@2",        "twice-key@1",
+                                        "causal-off-by-one", "lost-rescale-u",
+                                        "lost-rescale-l",    "lost-key@key=3,head=1"};
     for (size_t k = 0; k < sizeof fault / sizeof *fault; k++) {
         STATUS(1, "check scalar %s --tile 1 --fault %s", path, fault[k]);
         SAYS("FAILS");

@@ -1,4 +1,5 @@
-/* Case files: results as others store them, and the case of one row. SPDX-License-Identifier: MIT */
+/* Case files: results as others store them, and the case of one row. SPDX-License-Identifier: MIT
+ */
 #include "case_help.h"
 
 /* -- Results --------------------------------------------------------------------------------- */
@@ -9,8 +10,10 @@ START_TEST(results_stand_side_by_side_with_what_is_said_of_them)
     made_add(m, "out", AT_F32, 4, EXTENTS(1, 2, 4, 2));
     made_add(m, "lse", AT_F32, 3, EXTENTS(1, 2, 4));
     made_add(m, "out.peer", AT_BF16, 4, EXTENTS(1, 2, 4, 2));
-    must_read(made_file(m, "x", "{\"spec\":1,\"scale\":1,\"results\":{\"peer\":{\"arith\":\"bf16-p\","
-                        "\"why\":\"w\",\"from\":\"f\"}}}"), NULL);
+    must_read(made_file(m, "x",
+                        "{\"spec\":1,\"scale\":1,\"results\":{\"peer\":{\"arith\":\"bf16-p\","
+                        "\"why\":\"w\",\"from\":\"f\"}}}"),
+              NULL);
     ck_assert_int_eq(x.results, 2);
     for (int64_t k = 0; k < 2; k++) {
         bool peer = strcmp(x.result[k].name, "peer") == 0;
@@ -25,7 +28,8 @@ START_TEST(a_misshapen_result_is_refused)
 {
     struct made *m = made_plain();
     made_add(m, "out", AT_F32, 4, EXTENTS(1, 2, 4, 3));
-    must_refuse(made_file(m, "x", META), NULL, "tensor out: extents (1,2,4,3) found, expected (1,2,4,2)");
+    must_refuse(made_file(m, "x", META), NULL,
+                "tensor out: extents (1,2,4,3) found, expected (1,2,4,2)");
     m = made_plain();
     made_add(m, "out", AT_I32, 4, EXTENTS(1, 2, 4, 2));
     must_refuse(made_file(m, "x", META), NULL, "tensor out: dtype I32 found");
@@ -34,7 +38,8 @@ START_TEST(a_misshapen_result_is_refused)
     must_refuse(made_file(m, "x", META), NULL, "tensor out: absent, expected beside lse");
     made_add(m, "out", AT_F32, 4, EXTENTS(1, 2, 4, 2));
     m->tensor[3].dim[2] = 2, m->tensor[3].bytes = 16;
-    must_refuse(made_file(m, "x", META), NULL, "tensor lse: extents (1,2,2) found, expected (1,2,4)");
+    must_refuse(made_file(m, "x", META), NULL,
+                "tensor lse: extents (1,2,2) found, expected (1,2,4)");
 }
 END_TEST
 
@@ -47,11 +52,15 @@ START_TEST(every_layout_of_the_lse_puts_a_row_where_it_belongs)
         struct made *m = packed();
         made_add(m, "out", AT_F32, 3, EXTENTS(6, 2, 2));
         float *lse = made_add(m, "lse", AT_F32, k < 2 ? 2 : 3,
-                              k == 0 ? EXTENTS(2, 6) : k == 1 ? EXTENTS(6, 2) : EXTENTS(3, 2, 4));
+                              k == 0   ? EXTENTS(2, 6)
+                              : k == 1 ? EXTENTS(6, 2)
+                                       : EXTENTS(3, 2, 4));
         /* head 1, sequence 2, row 1 is packed row 4 */
         lse[k == 0 ? 6 + 4 : k == 1 ? 4 * 2 + 1 : (2 * 2 + 1) * 4 + 1] = 77;
-        snprintf(meta, sizeof meta, "{\"spec\":1,\"scale\":1,\"layout\":\"thd\",\"lse\":{\"layout\":"
-                 "\"%s\"}}", layout[k]);
+        snprintf(meta, sizeof meta,
+                 "{\"spec\":1,\"scale\":1,\"layout\":\"thd\",\"lse\":{\"layout\":"
+                 "\"%s\"}}",
+                 layout[k]);
         must_read(made_file(m, "x", meta), NULL);
         const struct at_view *v = &x.result[0].got.lse;
         ck_assert_int_eq(v->dim[1], 2);
@@ -85,8 +94,9 @@ START_TEST(marks_of_empty_rows_become_ours_and_marks_elsewhere_stay)
     memset(mask + 6, 0, 6); /* row 1 sees nothing */
     out[2] = out[3] = out[4] = NAN;
     lse[1] = lse[2] = 1e30f;
-    must_read(made_file(m, "x", "{\"spec\":1,\"scale\":1,\"empty\":{\"out\":\"nan\",\"lse\":1e30}}"),
-              NULL);
+    must_read(
+        made_file(m, "x", "{\"spec\":1,\"scale\":1,\"empty\":{\"out\":\"nan\",\"lse\":1e30}}"),
+        NULL);
     const struct at_view *o = &x.result[0].got.out, *l = &x.result[0].got.lse;
     ck_assert(at_load(o, 2) == 0 && at_load(o, 3) == 0);
     ck_assert(isnan(at_load(o, 4)));
@@ -149,8 +159,10 @@ static void truth_of(const struct at_attention *a, struct at_place p, double num
 
 START_TEST(the_case_of_one_row_has_that_row_for_its_answer)
 {
-    const char *path = made_file(rich(), "x", "{\"spec\":1,\"scale\":0.7,\"softcap\":3,\"left\":5,"
-                                 "\"causal\":\"bottom-right\",\"dropout\":{\"p\":0.25,\"seed\":5}}");
+    const char *path =
+        made_file(rich(), "x",
+                  "{\"spec\":1,\"scale\":0.7,\"softcap\":3,\"left\":5,"
+                  "\"causal\":\"bottom-right\",\"dropout\":{\"p\":0.25,\"seed\":5}}");
     struct at_case y;
     must_read(path, NULL);
     for (int64_t t = 0; t < 40; t++) {
@@ -165,8 +177,7 @@ START_TEST(the_case_of_one_row_has_that_row_for_its_answer)
             ck_assert_msg(want[k] == got[k], "row %lld,%lld,%lld number %d: %a, expected %a",
                           (long long)p.b, (long long)p.h, (long long)p.i, k, got[k], want[k]);
         const struct at_view *o = &x.result[0].got.out;
-        ck_assert(at_load(&y.result[0].got.out, 1) ==
-                  at_load(o, at_offset(o, p.b, p.h, p.i, 1)));
+        ck_assert(at_load(&y.result[0].got.out, 1) == at_load(o, at_offset(o, p.b, p.h, p.i, 1)));
         at_case_free(&y);
     }
 }

@@ -1,4 +1,5 @@
-/* Case files: layouts, lengths, ragged and paged sequences, causal corners. SPDX-License-Identifier: MIT */
+/* Case files: layouts, lengths, ragged and paged sequences, causal corners.
+ * SPDX-License-Identifier: MIT */
 #include "case_help.h"
 
 /* -- Layouts and sequences ------------------------------------------------------------------- */
@@ -19,8 +20,10 @@ END_TEST
 
 START_TEST(cu_seqlens_say_starts_lengths_and_the_causal_corner)
 {
-    must_read(made_file(packed(), "x", "{\"spec\":1,\"scale\":1,\"layout\":\"thd\","
-                                       "\"causal\":\"bottom-right\"}"), NULL);
+    must_read(made_file(packed(), "x",
+                        "{\"spec\":1,\"scale\":1,\"layout\":\"thd\","
+                        "\"causal\":\"bottom-right\"}"),
+              NULL);
     ck_assert_int_eq(x.a.score.sequences, 3);
     ck_assert_int_eq(x.a.score.q_start[2], 3);
     ck_assert_int_eq(x.a.score.q_len[0], 3);
@@ -82,10 +85,10 @@ static const char *const page_meta[] = {
 START_TEST(a_block_table_and_a_page_list_say_the_same)
 {
     for (int nhd = 0; nhd < 2; nhd++) {
-        struct made *m = paged(nhd ? "pages-nhd" : "pages-hnd"), *n = paged(nhd ? "pages-nhd"
-                                                                                : "pages-hnd");
-        memcpy(made_add(m, "block_table", AT_I64, 2, EXTENTS(2, 3)),
-               EXTENTS(3, 0, -1, 1, 2, -1), 48);
+        struct made *m = paged(nhd ? "pages-nhd" : "pages-hnd"),
+                    *n = paged(nhd ? "pages-nhd" : "pages-hnd");
+        memcpy(made_add(m, "block_table", AT_I64, 2, EXTENTS(2, 3)), EXTENTS(3, 0, -1, 1, 2, -1),
+               48);
         made_list(m, "kv_len", 2, EXTENTS(5, 8));
         made_list(n, "kv_indptr", 3, EXTENTS(0, 2, 4));
         made_list(n, "kv_indices", 4, EXTENTS(3, 0, 1, 2));
@@ -112,7 +115,8 @@ START_TEST(pages_out_of_range_are_refused)
     struct made *m = paged("pages-hnd");
     int64_t *table = made_add(m, "block_table", AT_I64, 2, EXTENTS(2, 2));
     memcpy(table, EXTENTS(3, 4, 1, 2), 32);
-    must_refuse(made_file(m, "x", page_meta[0]), NULL, "tensor kv_len: absent, expected with block_table");
+    must_refuse(made_file(m, "x", page_meta[0]), NULL,
+                "tensor kv_len: absent, expected with block_table");
     made_list(m, "kv_len", 2, EXTENTS(5, 8));
     must_refuse(made_file(m, "x", page_meta[0]), NULL, "page 4, expected 0 .. 3");
     table[1] = (int64_t)1 << 40;

@@ -49,7 +49,8 @@ static inline void *made_add(struct made *m, const char *name, enum at_dtype dty
     return data;
 }
 
-#define EXTENTS(...) (const int64_t[]){__VA_ARGS__}
+#define EXTENTS(...)                                                                               \
+    (const int64_t[]) { __VA_ARGS__ }
 
 static inline void *made_list(struct made *m, const char *name, int64_t n, const int64_t *list)
 {

@@ -31,10 +31,10 @@ static inline int attest(const char *format, ...)
 }
 
 #define SAYS(text) ck_assert_msg(strstr(said, text) != NULL, "expected \"%s\" in:\n%s", text, said)
-#define STATUS(want, ...)                                                                           \
-    do {                                                                                            \
-        int status_ = attest(__VA_ARGS__);                                                          \
-        ck_assert_msg(status_ == (want), "status %d, expected %d:\n%s", status_, want, said);       \
+#define STATUS(want, ...)                                                                          \
+    do {                                                                                           \
+        int status_ = attest(__VA_ARGS__);                                                         \
+        ck_assert_msg(status_ == (want), "status %d, expected %d:\n%s", status_, want, said);      \
     } while (0)
 
 /* One line on stderr that begins with the program's name. */
