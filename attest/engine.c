@@ -31,9 +31,9 @@ static void say_plan(const struct at_engine *e, const struct at_plan *p, struct 
 {
     static const char *const order[] = {"order", "reversed", "tree", "random"};
     snprintf(to->from, sizeof to->from,
-             "attest %s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes", e->name,
-             at_dtype_name(p->compute), (long long)p->bc, (long long)p->splits, order[p->merge],
-             (unsigned long long)p->merge_seed, (long long)p->lanes);
+             "attest %s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes",
+             e->name, at_dtype_name(p->compute), (long long)p->bc, (long long)p->splits,
+             order[p->merge], (unsigned long long)p->merge_seed, (long long)p->lanes);
 }
 
 /* Everything is NaN until it is written. */
@@ -47,8 +47,8 @@ static bool make_result(struct at_case *x, struct at_result *to)
         return false;
     memset(space, 0xff, (size_t)(rows * (Dv + 1) * size));
     to->out = at_case_like_q(x, space, dtype, Dv);
-    to->lse = at_bhsd(space + rows * Dv * size, dtype, x->a.q.dim[0], x->a.q.dim[1], x->a.q.dim[2],
-                      1);
+    to->lse =
+        at_bhsd(space + rows * Dv * size, dtype, x->a.q.dim[0], x->a.q.dim[1], x->a.q.dim[2], 1);
     return true;
 }
 
@@ -74,6 +74,7 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     snprintf(to->name, sizeof to->name, "%s%s%s", engine, o->fault ? " with " : "",
              o->fault ? o->fault : "");
     *arith = e->arith(&x->a);
+    arith_text(arith, to->arith, sizeof to->arith);
     say_plan(e, &x->a.plan, to);
     return true;
 }

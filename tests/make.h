@@ -49,7 +49,8 @@ static inline void *made_add(struct made *m, const char *name, enum at_dtype dty
     return data;
 }
 
-#define EXTENTS(...) (const int64_t[]){__VA_ARGS__}
+#define EXTENTS(...)                                                                               \
+    (const int64_t[]) { __VA_ARGS__ }
 
 static inline void *made_list(struct made *m, const char *name, int64_t n, const int64_t *list)
 {
@@ -134,6 +135,19 @@ static inline size_t made_read(const char *path, char *to, size_t most)
     size_t n = fread(to, 1, most, f);
     fclose(f);
     return n;
+}
+
+/* Runs a suite of one case; its failures. */
+static inline int run_suite(const char *name, TCase *t)
+{
+    Suite *suite = suite_create(name);
+    tcase_set_timeout(t, 120);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed;
 }
 
 #endif
