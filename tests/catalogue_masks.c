@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* -- Causal corners, windows ---------------------------------------------------------------------------- */
+/* -- Causal corners, windows
+ * ---------------------------------------------------------------------------- */
 
 START_TEST(the_causal_corner_is_the_one_that_the_offset_names)
 {
@@ -130,7 +131,8 @@ START_TEST(a_causal_row_and_a_free_row_differ)
 }
 END_TEST
 
-/* -- Tails, padding, garbage -------------------------------------------------------------------------------- */
+/* -- Tails, padding, garbage
+ * -------------------------------------------------------------------------------- */
 
 START_TEST(lanes_past_the_tail_are_not_counted)
 {
@@ -188,7 +190,8 @@ START_TEST(slots_past_the_length_may_hold_anything)
         same_bits(&y, &x, -1);
         ck_assert_int_eq(at_forward(&at_scalar, &x.a, &x.got), AT_OK);
         ck_assert_int_eq(at_forward(&at_scalar, &compact.a, &compact.got), AT_OK);
-        ck_assert(paint_same(&x.got.out, &compact.got.out) && paint_same(&x.got.lse, &compact.got.lse));
+        ck_assert(paint_same(&x.got.out, &compact.got.out) &&
+                  paint_same(&x.got.lse, &compact.got.lse));
         problem_free(&x), problem_free(&y), problem_free(&compact);
     }
 }
@@ -239,7 +242,8 @@ START_TEST(odd_head_sizes_have_no_stale_columns)
     const int64_t D[] = {1, 2, 3, 5, 7, 9, 15, 17, 31, 33, 72, 80, 104};
     for (size_t t = 0; t < sizeof D / sizeof *D; t++) {
         struct problem x, y;
-        begin(&x, AT_F32, 1, 1, 1, 5, 5, D[t], D[t]), begin(&y, AT_F32, 1, 1, 1, 5, 5, D[t] + 3, D[t]);
+        begin(&x, AT_F32, 1, 1, 1, 5, 5, D[t], D[t]),
+            begin(&y, AT_F32, 1, 1, 1, 5, 5, D[t] + 3, D[t]);
         set_painted(&x.a.q, 1), set_painted(&x.a.k, 2), set_painted(&x.a.v, 3);
         set_painted(&y.a.v, 3), SET(&y.a.q, 0);
         for (int64_t s = 0; s < 5; s++)
@@ -254,7 +258,8 @@ START_TEST(odd_head_sizes_have_no_stale_columns)
 }
 END_TEST
 
-/* -- Ragged batches ------------------------------------------------------------------------------------------ */
+/* -- Ragged batches
+ * ------------------------------------------------------------------------------------------ */
 
 START_TEST(empty_sequences_do_not_shift_the_others)
 {
@@ -295,13 +300,15 @@ const struct idea catalogue_masks[] = {
      "check_index: a_window_and_the_causal_rule_bound_from_both_sides", NULL},
     {32, "What does window 0 mean", "here", &a_window_of_zero_is_the_key_itself},
     {33, "Window replaces the caller mask", "here", &a_window_does_not_replace_the_callers_mask},
-    {34, "Causal mask applied once per four rows", "here", &rows_before_a_changed_key_keep_their_bits},
+    {34, "Causal mask applied once per four rows", "here",
+     &rows_before_a_changed_key_keep_their_bits},
     {35, "Backward ignores the causal flag", "backward", &a_causal_row_and_a_free_row_differ},
     {36, "Non-causal tail lanes counted", "here", &lanes_past_the_tail_are_not_counted},
     {37, "Softcap revives padded lanes", "here", &softcap_does_not_revive_lanes_past_the_tail},
     {38, "NaN beyond the valid length", "here", &slots_past_the_length_may_hold_anything},
     {39, "NaN at a hidden position", "here", &a_hidden_position_may_hold_anything},
-    {40, "Padded half tile scored 0 in backward", "backward", &a_padded_half_tile_is_not_scored_zero},
+    {40, "Padded half tile scored 0 in backward", "backward",
+     &a_padded_half_tile_is_not_scored_zero},
     {41, "Buffers longer than the last offset", "here",
      &rows_past_the_last_offset_are_zero_and_read_by_nobody},
     {42, "Stale columns for odd head sizes", "here", &odd_head_sizes_have_no_stale_columns},
@@ -310,6 +317,6 @@ const struct idea catalogue_masks[] = {
     {44, "Empty query segment with keys, backward", "backward", NULL},
     {45, "Batch stride of one token",
      "check_engines: a_row_alone_has_the_bits_that_it_has_in_its_batch", NULL},
-    {46, "Head size zero for Q and K", "check_plan: each_misuse_earns_its_status_and_its_sentence",
-     NULL},
+    {46, "Head size zero for Q and K",
+     "check_validate: each_misuse_earns_its_status_and_its_sentence", NULL},
     {0, NULL, NULL, NULL}};

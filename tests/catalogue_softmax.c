@@ -7,7 +7,8 @@
 
 static const double ln2 = 0x1.62e42fefa39efp-1;
 
-/* -- Rows with no visible key ------------------------------------------------------------------------ */
+/* -- Rows with no visible key
+ * ------------------------------------------------------------------------ */
 
 START_TEST(a_padding_row_that_sees_nothing_is_zero_and_disturbs_no_other)
 {
@@ -72,7 +73,8 @@ START_TEST(a_negative_block_bound_hides_the_first_rows_and_only_them)
 }
 END_TEST
 
-/* -- The running maximum -------------------------------------------------------------------------------- */
+/* -- The running maximum
+ * -------------------------------------------------------------------------------- */
 
 START_TEST(leading_tiles_fully_masked_do_no_harm)
 {
@@ -177,7 +179,8 @@ START_TEST(a_nan_query_is_not_taken_for_an_empty_row)
 }
 END_TEST
 
-/* -- Log-sum-exp ------------------------------------------------------------------------------------------ */
+/* -- Log-sum-exp
+ * ------------------------------------------------------------------------------------------ */
 
 START_TEST(the_log_sum_exp_is_natural)
 {
@@ -240,18 +243,20 @@ END_TEST
 START_TEST(empty_states_merge_in_all_orders)
 {
     for (int order = 0; order < 6; order++) {
-        const int first = order / 2, second = (first + 1 + order % 2) % 3, third = 3 - first - second;
+        const int first = order / 2, second = (first + 1 + order % 2) % 3,
+                  third = 3 - first - second;
         struct lone s[3];
         lone(&s[0], -INFINITY, 0, 0), lone(&s[1], -INFINITY, 0, 0), lone(&s[2], 2, 1, 7);
         ck_assert_int_eq(at_merge(&s[first].x, &s[second].x), AT_OK);
-        finishes(&s[first], first == 2 || second == 2 ? 7 : 0, first == 2 || second == 2 ? 2 : -INFINITY);
+        finishes(&s[first], first == 2 || second == 2 ? 7 : 0,
+                 first == 2 || second == 2 ? 2 : -INFINITY);
         ck_assert_int_eq(at_merge(&s[first].x, &s[third].x), AT_OK);
         finishes(&s[first], 7, 2);
     }
 }
 END_TEST
 
-START_TEST(a_stale_output_of_weight_zero_is_not_multiplied_in)
+START_TEST(a_stale_output_of_weight_zero_is_left_out)
 {
     const float stale[] = {NAN, INFINITY, -INFINITY, 3};
     for (int k = 0; k < 8; k++) {
@@ -264,8 +269,9 @@ START_TEST(a_stale_output_of_weight_zero_is_not_multiplied_in)
 }
 END_TEST
 
-/* sum exp(s - lse) = 1 and sum exp(s - lse) v = out, to the 106 bits that truth gives: an lse within
- * |lse| 2^-106 moves a weight by at most that factor, here doubled, and out by twice max|v|. */
+/* sum exp(s - lse) = 1 and sum exp(s - lse) v = out, to the 106 bits that truth gives: an lse
+ * within |lse| 2^-106 moves a weight by at most that factor, here doubled, and out by twice max|v|.
+ */
 START_TEST(truth_is_consistent_with_its_own_log_sum_exp)
 {
     struct paint r = paint_from(paint_seed(), 20);
@@ -383,7 +389,7 @@ const struct idea catalogue_softmax[] = {
     {17, "Plus infinity as the LSE of an empty row", "here",
      &a_row_without_keys_has_log_sum_exp_minus_infinity_and_merges_as_nothing},
     {18, "Both partial states empty", "here", &empty_states_merge_in_all_orders},
-    {19, "Stale output with zero weight", "here", &a_stale_output_of_weight_zero_is_not_multiplied_in},
+    {19, "Stale output with zero weight", "here", &a_stale_output_of_weight_zero_is_left_out},
     {20, "Golden LSE off by a factor", "here", &truth_is_consistent_with_its_own_log_sum_exp},
     {21, "Shift of K leaks into LSE", "here",
      &shards_merge_whole_and_a_shift_of_k_moves_only_the_log_sum_exp},

@@ -1,8 +1,8 @@
 /* Suite catalogue: 91 ways in which real kernels, wrappers, tests and references were wrong, each
  * with its place here or elsewhere. Expected numbers are exact closed forms to 15 digits.
  * SPDX-License-Identifier: MIT */
-#include "catalogue.h"
 #include "at_index.h"
+#include "catalogue.h"
 #include "ref.h"
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 enum { IDEAS = 91 };
 
-/* -- Building a problem ---------------------------------------------------------------------------- */
+/* -- Building a problem
+ * ---------------------------------------------------------------------------- */
 
 struct at_view tensor(struct problem *x, enum at_dtype dtype, int64_t B, int64_t H, int64_t S,
                       int64_t D)
@@ -38,20 +39,20 @@ void set(const struct at_view *v, const double *number, size_t n)
 {
     size_t t = 0;
     for (int64_t b = 0; b < v->dim[0]; b++)
-    for (int64_t h = 0; h < v->dim[1]; h++)
-    for (int64_t s = 0; s < v->dim[2]; s++)
-    for (int64_t c = 0; c < v->dim[3]; c++)
-        paint_put(v, at_offset(v, b, h, s, c), number[t++ % n]);
+        for (int64_t h = 0; h < v->dim[1]; h++)
+            for (int64_t s = 0; s < v->dim[2]; s++)
+                for (int64_t c = 0; c < v->dim[3]; c++)
+                    paint_put(v, at_offset(v, b, h, s, c), number[t++ % n]);
 }
 
 void set_painted(const struct at_view *v, uint64_t stream)
 {
     struct paint r = paint_from(paint_seed(), stream);
     for (int64_t b = 0; b < v->dim[0]; b++)
-    for (int64_t h = 0; h < v->dim[1]; h++)
-    for (int64_t s = 0; s < v->dim[2]; s++)
-    for (int64_t c = 0; c < v->dim[3]; c++)
-        paint_put(v, at_offset(v, b, h, s, c), paint_unit(&r));
+        for (int64_t h = 0; h < v->dim[1]; h++)
+            for (int64_t s = 0; s < v->dim[2]; s++)
+                for (int64_t c = 0; c < v->dim[3]; c++)
+                    paint_put(v, at_offset(v, b, h, s, c), paint_unit(&r));
 }
 
 void set_row(const struct at_view *v, int64_t b, int64_t h, int64_t s, double number)
@@ -68,7 +69,8 @@ void draw_mask(struct problem *x, const char *picture)
     x->a.score.mask = at_repeated(mask, x->B, x->Hq, x->Sq, x->Skv);
 }
 
-/* -- Every plan ----------------------------------------------------------------------------------------- */
+/* -- Every plan
+ * ----------------------------------------------------------------------------------------- */
 
 /* Tiles 1 .. Skv+1; of long rows a choice, and fewer splits and orders. */
 static bool takes(int64_t tile, int64_t Skv)
@@ -87,13 +89,13 @@ static void for_each_plan(struct problem *x, each_plan *f, void *with)
         if (!takes(tile, x->Skv))
             continue;
         for (int64_t splits = 1; splits <= 8; splits += small ? 1 : 7)
-        for (int order = AT_IN_ORDER; order <= (small ? AT_RANDOM : AT_REVERSED); order++) {
-            x->a.plan.bc = tile, x->a.plan.splits = splits;
-            x->a.plan.merge = (enum at_order)order, x->a.plan.merge_seed = (uint64_t)splits;
-            f(x, &at_scalar, with);
-            if (tile == 1)
-                f(x, &at_standard, with);
-        }
+            for (int order = AT_IN_ORDER; order <= (small ? AT_RANDOM : AT_REVERSED); order++) {
+                x->a.plan.bc = tile, x->a.plan.splits = splits;
+                x->a.plan.merge = (enum at_order)order, x->a.plan.merge_seed = (uint64_t)splits;
+                f(x, &at_scalar, with);
+                if (tile == 1)
+                    f(x, &at_standard, with);
+            }
     }
     x->a.plan = before;
 }
@@ -120,8 +122,10 @@ static void digits(const char **list, double x, const char *what, int64_t row)
                   (long long)row);
     *list += n;
     const char *is = isnan(x) ? "nan" : hold_digits(x);
-    ck_assert_msg(strcmp(word, "?") == 0 || strcmp(word, is) == 0, "%s of row %lld: truth %s, expected "
-                  "%s", what, (long long)row, is, word);
+    ck_assert_msg(strcmp(word, "?") == 0 || strcmp(word, is) == 0,
+                  "%s of row %lld: truth %s, expected "
+                  "%s",
+                  what, (long long)row, is, word);
 }
 
 void answers(struct problem *x, const char *out, const char *lse)
@@ -162,11 +166,12 @@ void same_bits(struct problem *x, struct problem *y, int64_t rows)
     for_each_plan(x, compare_plan, &pair);
 }
 
-/* -- The table -------------------------------------------------------------------------------------------- */
+/* -- The table
+ * -------------------------------------------------------------------------------------------- */
 
 static const struct idea *const parts[] = {catalogue_softmax, catalogue_masks, catalogue_scores,
-                                           catalogue_layout};
-enum { PARTS = 4 };
+                                           catalogue_layout, catalogue_judge};
+enum { PARTS = 5 };
 
 /* Is "check_x: test" a test of tests/check_x.c or what it includes? */
 static bool is_elsewhere(const char *where)
@@ -199,8 +204,8 @@ START_TEST(every_idea_has_its_place)
             here += is_here, backward += later, elsewhere += !is_here && !later;
         }
     ck_assert_int_eq(next, IDEAS + 1);
-    printf("catalogue: %d ideas: %d here, %d in other suites, %d backward\n", next - 1, here, elsewhere,
-           backward);
+    printf("catalogue: %d ideas: %d here, %d in other suites, %d backward\n", next - 1, here,
+           elsewhere, backward);
     fflush(stdout);
 }
 END_TEST

@@ -94,10 +94,10 @@ static void fill(const struct problem *p, enum tensor t, const struct at_view *x
     if (x->dtype == AT_F8_E4M3)
         how.hide = 0; /* it has no infinity */
     for (int64_t b = 0; b < x->dim[0]; b++)
-    for (int64_t h = 0; h < x->dim[1]; h++)
-    for (int64_t s = 0; s < x->dim[2]; s++)
-    for (int64_t c = 0; c < x->dim[3]; c++)
-        paint_put(x, at_offset(x, b, h, s, c), draw_value(&r, how));
+        for (int64_t h = 0; h < x->dim[1]; h++)
+            for (int64_t s = 0; s < x->dim[2]; s++)
+                for (int64_t c = 0; c < x->dim[3]; c++)
+                    paint_put(x, at_offset(x, b, h, s, c), draw_value(&r, how));
 }
 
 static struct at_view draw_tensor(struct problem *p, enum tensor t, const int64_t dim[4],
@@ -122,7 +122,8 @@ static void draw_sizes(struct problem *p)
 {
     struct paint r = stream(p, SIZES + 1);
     int64_t most = p->options.most ? p->options.most : 18, tile = at_min(draw_tile(p), 8);
-    const int64_t near[] = {1, 2, 3, 5, 7, 11, 13, tile, tile + 1, at_max(1, tile - 1), 2 * tile + 1};
+    const int64_t near[] = {1,           2, 3, 5, 7, 11, 13, tile, tile + 1, at_max(1, tile - 1),
+                            2 * tile + 1};
     const int64_t group = paint_int(&r, 2, 3);
     p->B = paint_int(&r, 1, 3);
     p->Hkv = paint_int(&r, 1, 2);
@@ -290,8 +291,8 @@ static void draw_optional(struct problem *p)
         s->vscale = draw_tensor(p, VSCALE, key, scales);
     if (!(p->fields & PAINT_DROPOUT))
         return;
-    p->a.dropout = (struct at_dropout){p_drop[paint_int(&r, 0, 3)], paint_bits(&r), paint_bits(&r),
-                                       {.data = NULL}};
+    p->a.dropout = (struct at_dropout){
+        p_drop[paint_int(&r, 0, 3)], paint_bits(&r), paint_bits(&r), {.data = NULL}};
     if (!drawn)
         p->a.dropout.keep = draw_tensor(p, KEEP, full, some);
 }
@@ -327,20 +328,16 @@ static void draw_plan(struct problem *p)
 /* -- The problem ------------------------------------------------------------------------------- */
 
 /* How often each field occurs: about once in `in`. */
-const struct paint_chance paint_chances[] = {{PAINT_MASK, 4, "mask"},        {PAINT_BIAS, 3, "bias"},
-              {PAINT_ALIBI, 4, "alibi"},      {PAINT_SINK, 4, "sink"},
-              {PAINT_SOFTCAP, 4, "softcap"},  {PAINT_WINDOW, 3, "window"},
-              {PAINT_OFFSET, 2, "offset"},    {PAINT_Q_LEN, 5, "q_len"},
-              {PAINT_KV_LEN, 4, "kv_len"},    {PAINT_Q_RAGGED, 6, "q_ragged"},
-              {PAINT_KV_RAGGED, 6, "kv_ragged"}, {PAINT_PAGED, 5, "paged"},
-              {PAINT_DROPOUT, 5, "dropout"},  {PAINT_DESCALE, 4, "descale"},
-              {PAINT_GROUPS, 3, "groups"},    {PAINT_STRIDES, 2, "strides"},
-              {PAINT_LATENT, 8, "latent"},    {PAINT_NARROW, 2, "narrow"},
-              {PAINT_WIDE, 5, "wide"},        {PAINT_SCALE, 3, "scale"},
-              {PAINT_LARGE, 5, "large"},      {PAINT_SPECIAL, 10, "special"},
-              {PAINT_PLAN, 2, "plan"},        {PAINT_SPLITS, 3, "splits"},
-              {PAINT_OUT, 3, "out"},          {PAINT_ZERO, 25, "zero"},
-              {PAINT_HUGE, 12, "huge"}};
+const struct paint_chance paint_chances[] = {
+    {PAINT_MASK, 4, "mask"},         {PAINT_BIAS, 3, "bias"},           {PAINT_ALIBI, 4, "alibi"},
+    {PAINT_SINK, 4, "sink"},         {PAINT_SOFTCAP, 4, "softcap"},     {PAINT_WINDOW, 3, "window"},
+    {PAINT_OFFSET, 2, "offset"},     {PAINT_Q_LEN, 5, "q_len"},         {PAINT_KV_LEN, 4, "kv_len"},
+    {PAINT_Q_RAGGED, 6, "q_ragged"}, {PAINT_KV_RAGGED, 6, "kv_ragged"}, {PAINT_PAGED, 5, "paged"},
+    {PAINT_DROPOUT, 5, "dropout"},   {PAINT_DESCALE, 4, "descale"},     {PAINT_GROUPS, 3, "groups"},
+    {PAINT_STRIDES, 2, "strides"},   {PAINT_LATENT, 8, "latent"},       {PAINT_NARROW, 2, "narrow"},
+    {PAINT_WIDE, 5, "wide"},         {PAINT_SCALE, 3, "scale"},         {PAINT_LARGE, 5, "large"},
+    {PAINT_SPECIAL, 10, "special"},  {PAINT_PLAN, 2, "plan"},           {PAINT_SPLITS, 3, "splits"},
+    {PAINT_OUT, 3, "out"},           {PAINT_ZERO, 25, "zero"},          {PAINT_HUGE, 12, "huge"}};
 const int paint_chances_n = sizeof paint_chances / sizeof *paint_chances;
 
 static void draw_results(struct problem *p, const int64_t rows[4])
@@ -353,8 +350,8 @@ static void draw_results(struct problem *p, const int64_t rows[4])
     p->results = p->count;
     p->got.out = make_view(p, OUT, any ? (enum at_dtype)paint_int(&r, AT_F64, AT_F8_E5M2) : dtype,
                            out, false);
-    p->got.lse = make_view(p, LSE, any ? (enum at_dtype)paint_int(&r, AT_F64, AT_BF16) : dtype, lse,
-                           false);
+    p->got.lse =
+        make_view(p, LSE, any ? (enum at_dtype)paint_int(&r, AT_F64, AT_BF16) : dtype, lse, false);
     if (any && paint_one_in(&r, 4))
         p->got.lse.data = NULL;
 }
