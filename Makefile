@@ -29,8 +29,8 @@ REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 PROGRAM = main args engine arith session judge check run truth trace show list \
          report detail json picture brief
-TESTS = row state math index format plan validate truth truth_painted bound rules compare engines \
-        catalogue tensors case sequences results judge program misuse
+TESTS = row state math index dropout format plan validate truth truth_painted bound rules compare \
+        engines catalogue tensors case sequences results judge program misuse
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
@@ -58,7 +58,7 @@ $(BUILD)/obj/%.o: %.c
 # What the suites share: random problems, holding an engine to the bound, and a malloc that fills
 # with NaN and fails on demand.
 SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory))
-$(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64)
+$(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64 tests/row_steps32 tests/row_steps64)
 $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
