@@ -94,7 +94,7 @@ END_TEST
 START_TEST(the_trace_shows_each_state_and_its_error)
 {
     STATUS(0, "trace --scores 1000,999,1002,998 --values 2,-1,4,3");
-    SAYS("1.36787939     1.63212061");
+    SAYS("1.36787939     1.63212061     -5.0e-08    5.0e-08");
     SAYS("out = u/l     = 3.55301237");
     STATUS(0, "trace --scores 1000,999,1002,998 --values 2,-1,4,3 --split 2");
     SAYS("the two merged");
