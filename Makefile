@@ -97,7 +97,7 @@ $(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/onnx/onnx.mk
+include tests/peers/capture.mk tests/peers/onnx/onnx.mk
 clean:
 	rm -rf $(BUILD)
 

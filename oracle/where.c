@@ -103,6 +103,8 @@ struct look {
 
 static bool count(struct at_where *w, double ratio)
 {
+    if (ratio < 0) /* a result without an lse */
+        return false;
     if (isfinite(ratio))
         w->histogram[bucket(ratio)]++;
     else
