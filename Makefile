@@ -26,7 +26,7 @@ REF = attention validate convert simulate format truth truth_score answer bound 
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
-TESTS = row state math index format plan truth bound rules compare engines tensors case program
+TESTS = row state math index format plan truth bound rules score compare engines tensors case program
 
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \

@@ -201,6 +201,7 @@ static const struct rule_case {
     {{0, 0, 0, 0}, {1, INFINITY, 3, 4}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, -200, 0, 0}, {1, INFINITY, 3, 5}, "fp32", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, 3},
     {{0, -200, 0, 0}, {1, NAN, 3, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
+    {{0, -200, 0, 0}, {1, INFINITY, NAN, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, -200, 0, 0}, {1, -INFINITY, INFINITY, 5}, "fp32", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, INFINITY},
     {{0, -20, 0, 0}, {1, INFINITY, 3, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, -20, 0, 0}, {1, INFINITY, 3, 5}, "fp32,weight=fp16", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, 3},
@@ -228,6 +229,24 @@ START_TEST(rules_of_infinities_and_overflow)
     ck_assert((x->lse_bound[0] == INFINITY) == (r->lse == AT_OVERFLOW || r->lse == AT_LOOSE));
     double off = fabs(x->without[0] - r->without);
     ck_assert(r->out == AT_OPEN_INF ? x->without[0] == r->without || off <= x->out_bound[0] : x->without[0] == 0);
+    at_answer_free(x);
+}
+END_TEST
+
+/* e^-88 is subnormal; times 1e37 it counts, and a machine that flushes loses it. */
+START_TEST(a_weight_that_underflows_may_be_lost_and_no_more)
+{
+    struct problem p;
+    double s[N] = {0, -88, -88, -88}, v[N] = {0, 0x1p123, 0, 0}, far[N] = {0, -103.6, -103.6, -103.6};
+    struct at_answer *x = ruled(&p, s, v, "fp32");
+    ck_assert(x->out[0] > 0.01 && x->out_bound[0] < x->out[0] * 0x1p-10);
+    bounds(&p, "fp32,flush=true");
+    ck_assert(x->out_bound[0] >= x->out[0]);
+    bounds(&p, "fp32,weight=fp16");
+    ck_assert(x->out_bound[0] >= x->out[0]);
+    at_answer_free(x);
+    x = ruled(&p, far, v, "fp32"); /* below half the smallest number: 0 */
+    ck_assert(x->out[0] > 0 && x->out_bound[0] >= x->out[0]);
     at_answer_free(x);
 }
 END_TEST
@@ -276,6 +295,7 @@ START_TEST(presets_have_names_and_sources_of_their_own_and_are_found)
         for (int64_t k = 0; k < n; k++)
             ck_assert(strcmp(x->name, at_arith_at(k)->name) && strcmp(x->source, at_arith_at(k)->source));
     }
+    ck_assert(at_arith_find("fp32-tile64")->tile == 64 && at_arith_find("fp32-sequential")->tile == 1);
     ck_assert(n == 21 && !at_arith_at(-1) && !at_arith_find("no such"));
     for (int d = AT_F64; d <= AT_F8_E5M2; d++) {
         int64_t k = 0;
@@ -320,6 +340,7 @@ int main(void)
     tcase_add_test(t, the_bound_of_fp64_is_that_of_fp32_times_2_to_the_minus_29);
     tcase_add_test(t, huge_scores_cost_no_more_than_the_range_of_v_and_a_clear_winner_costs_nothing);
     tcase_add_loop_test(t, rules_of_infinities_and_overflow, 0, RULES);
+    tcase_add_test(t, a_weight_that_underflows_may_be_lost_and_no_more);
     tcase_add_test(t, a_score_of_minus_infinity_leaves_its_row_open);
     tcase_add_test(t, a_type_that_does_not_hold_the_tensors_is_refused);
     tcase_add_test(t, presets_have_names_and_sources_of_their_own_and_are_found);
