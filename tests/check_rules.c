@@ -30,6 +30,33 @@ START_TEST(one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise)
 }
 END_TEST
 
+START_TEST(a_descaled_value_is_rounded_and_a_sink_of_minus_infinity_changes_nothing)
+{
+    struct problem p;
+    paint_problem(&p, DESCALE, AT_F32, 1, 1);
+    p.vscale[0] = 1 + 0x1p-20f;
+    problem_truth(&p);
+    bounds(&p, "fp32");
+    for (int64_t t = 0; t < ROWS * Dv; t++)
+        ck_assert(p.x.out_bound[t] >= 0x1p-24 * fabs(p.x.out[t]));
+    at_answer_free(&p.x);
+    double bound[2];
+    for (int sink = 0; sink < 2; sink++) {
+        seed = 7;
+        paint_problem(&p, SINK, AT_F32, 5, 1);
+        p.sink[0] = -INFINITY;
+        if (!sink)
+            p.a.score.sink.data = NULL;
+        problem_truth(&p);
+        bounds(&p, "fp32");
+        ck_assert(p.x.out_kind[0] == AT_CLAIMED && p.x.lse_kind[0] == AT_CLAIMED);
+        bound[sink] = p.x.out_bound[0];
+        at_answer_free(&p.x);
+    }
+    ck_assert(bound[0] == bound[1]);
+}
+END_TEST
+
 START_TEST(rows_that_see_nothing_and_rows_of_a_sink_alone_are_equalities)
 {
     for (int sink = 0; sink < 2; sink++) {
@@ -334,6 +361,7 @@ int main(void)
     TCase *t = tcase_create("rules");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise);
+    tcase_add_test(t, a_descaled_value_is_rounded_and_a_sink_of_minus_infinity_changes_nothing);
     tcase_add_test(t, rows_that_see_nothing_and_rows_of_a_sink_alone_are_equalities);
     tcase_add_loop_test(t, a_looser_arithmetic_never_has_the_smaller_bound, 0, LOOSER);
     tcase_add_test(t, the_bound_scales_with_v);
