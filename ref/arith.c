@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define FP32 .compute = AT_F32, .exp_ulps = 2
+/* onnx.reference's Attention: every array is stored in the inputs' dtype, sqrt(scale) too. */
+#define ONNX(type) .compute = type, .query = type, .key = type, .normalised = true
 #define CORES FP32, .fused = true, .truncates = true, .divisions = 2, .log_ulps = 4
 
 static const struct at_arith presets[] = {
@@ -51,6 +53,14 @@ static const struct at_arith presets[] = {
      .weight = AT_F16},
     {.name = "fp16-sp", .source = "scores and P stored in fp16; measured: onnxruntime CPU", FP32,
      .score = AT_F16, .weight = AT_F16, .normalised = true},
+    /* exp: 2.1264e-7 = 1.784 * 2^-23 over all binary32 arguments [numpy, simd_exp_FLOAT]. */
+    {.name = "onnx-fp32", .source = "onnx.reference: numpy in binary32, BLAS in any order", ONNX(AT_F32),
+     .exp_ulps = 1.79},
+    /* exp and tanh are binary32's, rounded once: half an ulp and 1.784 * 2^-13 of one. */
+    {.name = "onnx-fp16", .source = "onnx.reference: numpy in fp16, each sum in binary32; measured",
+     ONNX(AT_F16), .sum = AT_F32, .exp_ulps = 0.501, .tanh_ulps = 0.501},
+    {.name = "onnx-bf16", .source = "onnx.reference: ml_dtypes, l in bf16, products' sums in binary32; measured",
+     ONNX(AT_BF16), .sum = AT_F32, .total = AT_BF16, .exp_ulps = 0.501, .tanh_ulps = 0.501},
     {.name = "fp8-p", .source = "P times 2^8 rounded to e4m3, sums cut, exp2 fused [FA3]", CORES,
      .weight = AT_F8_E4M3, .weight_shift = 8},
 };
@@ -102,14 +112,15 @@ static const struct {
     const char *name;
     enum field kind;
     size_t at;
-} fields[] = {FIELD(compute, DTYPE),     FIELD(query, DTYPE),      FIELD(score, DTYPE),
-              FIELD(weight, DTYPE),      FIELD(sum, DTYPE),        FIELD(product_eps, SIZE),
-              FIELD(weight_shift, INT),  FIELD(rounded_sum, BOOL), FIELD(normalised, BOOL),
-              FIELD(fused, BOOL),        FIELD(inexact_one, BOOL), FIELD(flush, BOOL),
-              FIELD(truncates, BOOL),    FIELD(lse_merge, BOOL),   FIELD(dead_zero, BOOL),
-              FIELD(dot, COUNT),         FIELD(tile, COUNT),       FIELD(joins, COUNT),
-              FIELD(arguments, COUNT),   FIELD(divisions, COUNT),  FIELD(exp_ulps, SIZE),
-              FIELD(log_ulps, SIZE),     FIELD(tanh_ulps, SIZE)};
+} fields[] = {FIELD(compute, DTYPE),    FIELD(query, DTYPE),      FIELD(key, DTYPE),
+              FIELD(score, DTYPE),      FIELD(weight, DTYPE),     FIELD(sum, DTYPE),
+              FIELD(total, DTYPE),      FIELD(product_eps, SIZE), FIELD(weight_shift, INT),
+              FIELD(rounded_sum, BOOL), FIELD(normalised, BOOL),  FIELD(fused, BOOL),
+              FIELD(inexact_one, BOOL), FIELD(flush, BOOL),       FIELD(truncates, BOOL),
+              FIELD(lse_merge, BOOL),   FIELD(dead_zero, BOOL),   FIELD(dot, COUNT),
+              FIELD(tile, COUNT),       FIELD(joins, COUNT),      FIELD(arguments, COUNT),
+              FIELD(divisions, COUNT),  FIELD(exp_ulps, SIZE),    FIELD(log_ulps, SIZE),
+              FIELD(tanh_ulps, SIZE)};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static bool whole(const char *text, int64_t least, int64_t most, int64_t *x)

@@ -23,11 +23,14 @@ struct rule {
     struct at_sizes z;
     enum at_dtype compute;
     double eps, tiny, edge;    /* compute: a result below edge may lose up to tiny, absolutely */
-    double eps_sum, tiny_sum;  /* of l and u */
+    double eps_sum, tiny_sum;  /* of u, and of l but for: */
+    double eps_total;          /* of l */
+    bool finer;                /* sums are finer than compute, and each is rounded to it */
     bool narrow_sum;           /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
     double eps_weight, tiny_weight, ln_weight; /* P in a narrower format; ln of its smallest normal */
-    double tiny_query, edge_query;
+    double tiny_query, edge_query, tiny_key, edge_key;
+    double inner_q, inner_k, outer; /* the scale: on q, on k, on their product */
     double one_exp, log, tanh; /* -ln(1 - error of exp); errors of log and tanh */
     double dot[3];             /* growth of a dot product with 0, 1, 2 descaled sides */
     double scaled;             /* relative error of the multiplication by scale */

@@ -57,6 +57,11 @@ static void narrower(struct rule *r)
         r->edge_query = 2 * normal(k->query);
         r->limit = fminl(r->limit, limit(k->query));
     }
+    if (k->key) {
+        r->tiny_key = tiny(k->key, k->flush);
+        r->edge_key = 2 * normal(k->key);
+        r->limit = fminl(r->limit, limit(k->key));
+    }
     if (k->weight) {
         r->eps_weight = at_roundoff(k->weight);
         r->tiny_weight = ldexp(tiny(k->weight, k->flush), -k->weight_shift);
@@ -64,15 +69,38 @@ static void narrower(struct rule *r)
     }
 }
 
+/* A number times a constant that is off, rounded, then once more where it is stored narrower. */
+static double prescaled(const struct rule *r, double off, enum at_dtype stored)
+{
+    return also(also(r->eps, off), stored == r->compute ? 0 : at_roundoff(stored));
+}
+
+/* Where the scale goes: onto the product, onto q, or by its root onto q and k. Returns the relative
+ * error that a term has of it before the dot product. */
+static double place_scale(struct rule *r)
+{
+    const struct at_arith *k = r->arith;
+    double scale = fabs(r->a->score.scale), root = sqrt(scale);
+    r->inner_q = !k->query ? 1 : k->key ? root : scale;
+    r->inner_k = k->query && k->key ? root : 1;
+    r->outer = k->query ? 1 : scale;
+    if (!k->query)
+        return 0;
+    if (!k->key)
+        return prescaled(r, relative(scale, r->compute), k->query);
+    double off = relative(root, r->compute) + 0x1p-52; /* the root here is rounded too */
+    return also(prescaled(r, off, k->query), prescaled(r, off, k->key));
+}
+
 static void scores_of(struct rule *r)
 {
     const struct at_score *s = &r->a->score;
     const struct at_arith *k = r->arith;
-    double off = relative(s->scale, r->compute), eps = r->eps * (k->truncates ? 2 : 1);
-    double D = additions(k, (double)(k->dot > 0 ? k->dot : r->z.D)), before = k->product_eps;
+    double off = relative(s->scale, r->compute), before = also(k->product_eps, place_scale(r));
+    double eps = r->finer ? r->eps_sum : r->eps * (k->truncates ? 2 : 1);
+    double D = additions(k, (double)(k->dot > 0 ? k->dot : r->z.D));
     r->folded = k->fused && !k->query && s->softcap == 0 && !s->bias.data && !s->alibi.data;
-    if (k->query) /* scaled, rounded once more where it is stored narrower */
-        before = also(also(before, also(r->eps, off)), k->query == r->compute ? 0 : at_roundoff(k->query));
+    before = also(before, r->finer ? r->eps : 0); /* the whole sum, rounded to compute */
     for (int sides = 0; sides < 3; sides++)
         r->dot[sides] = also(also(growth(D, eps), growth(sides, r->eps)), before);
     r->scaled = k->query || r->folded ? 0 : also(r->eps, off);
@@ -93,9 +121,13 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.eps = at_roundoff(compute);
     r.tiny = tiny(compute, arith->flush);
     r.edge = 2 * normal(compute);
-    r.eps_sum = fmax(r.eps, at_roundoff(sum)) * (arith->truncates ? 2 : 1);
+    r.finer = at_roundoff(sum) < r.eps;
     r.narrow_sum = at_roundoff(sum) > r.eps;
-    r.tiny_sum = fmax(r.tiny, tiny(sum, arith->flush)) * ldexp(1, arith->weight_shift < 0 ? -arith->weight_shift : 0);
+    r.eps_sum = at_roundoff(sum) * (arith->truncates ? 2 : 1);
+    r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;
+    /* A finer u is rounded to compute: undivided as the output (compare.c), else before l divides it. */
+    r.tiny_sum = fmax(r.finer && arith->normalised ? 0 : r.tiny, tiny(sum, arith->flush));
+    r.tiny_sum = ldexp(r.tiny_sum, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
     r.log = (arith->log_ulps > 0 ? arith->log_ulps : 1) * unit;
@@ -123,13 +155,12 @@ static void load_query(struct row *x)
     const struct rule *r = x->r;
     const struct at_attention *a = r->a;
     int64_t at = at_row_offset(a, &a->q, x->at.b, x->at.h, x->at.i);
-    double inner = r->arith->query ? fabs(a->score.scale) : 1;
     x->q_scale = descale(&a->score.qscale, x->at.b, x->at.h, x->at.i);
     for (int64_t c = 0; c < r->z.D; c++) {
         x->q[c] = at_stored(&a->q, at + c * a->q.stride[3]);
         double size = fabs(x->q[c] * x->q_scale);
-        x->q_lost[c] = a->score.qscale.data && size > 0 && size < r->edge ? r->tiny * inner : 0;
-        x->q_size[c] = size * inner;
+        x->q_lost[c] = a->score.qscale.data && size > 0 && size < r->edge ? r->tiny * r->inner_q : 0;
+        x->q_size[c] = size * r->inner_q;
         if (r->arith->query && size > 0 && x->q_size[c] < r->edge_query)
             x->q_lost[c] += r->tiny_query;
     }
@@ -179,7 +210,7 @@ static void product(const struct row *x, int64_t j, double k_scale, struct step 
 {
     const struct rule *r = x->r;
     const double *k = x->store.k + j * r->z.D;
-    double A = 0, lost = 0, size = fabs(k_scale), most = 0, scale = r->a->score.scale;
+    double A = 0, lost = 0, size = fabs(k_scale) * r->inner_k, most = 0, scale = r->a->score.scale;
     long double raw = 0;
     for (int64_t c = 0; c < r->z.D; c++) {
         double kc = fabs(k[c]) * size, qk = x->q_size[c] * kc;
@@ -188,15 +219,15 @@ static void product(const struct row *x, int64_t j, double k_scale, struct step 
         most = kc > most ? kc : most;
         lost += x->q_lost[c] * kc;
         lost += x->q[c] != 0 && kc > 0 && qk < r->edge ? r->tiny : 0;
-        if (r->a->score.kscale.data && kc > 0 && kc < r->edge)
-            lost += r->tiny * (x->q_size[c] + x->q_lost[c]);
+        double k_lost = r->a->score.kscale.data && kc > 0 && kc < r->edge ? r->tiny * r->inner_k : 0;
+        k_lost += kc > 0 && kc < r->edge_key ? r->tiny_key : 0;
+        lost += k_lost * (x->q_size[c] + x->q_lost[c]);
     }
     if (r->arith->flush && A > 0) /* sums are flushed too */
         lost += (double)r->z.D * r->tiny;
     int sides = (r->a->score.qscale.data && !power_of_two(x->q_scale)) +
                 (r->a->score.kscale.data && !power_of_two(k_scale));
-    double outer = r->arith->query ? 1 : fabs(scale);
-    double most_A = A * (1 + r->dot[sides]) + lost;
+    double outer = r->outer, most_A = A * (1 + r->dot[sides]) + lost;
     to->s = (long double)scale * x->q_scale * k_scale * raw;
     if (!isfinite(A)) /* infinite inputs: tanh may still make a number of the score */
         return;

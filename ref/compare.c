@@ -282,7 +282,7 @@ enum at_status at_compare(const struct at_attention *a, const struct at_result *
             if (ratios)
                 ratios[t * Dv + c] = r;
         }
-        double r = lse->data ? element(&j, lse, at_row_offset(a, lse, p.b, p.h, p.i), t, -1) : NAN;
+        double r = lse->data ? element(&j, lse, at_row_offset(a, lse, p.b, p.h, p.i), t, -1) : -1;
         if (ratios)
             ratios[n * Dv + t] = r;
     }

@@ -17,8 +17,8 @@
 static void init_numbers(struct row *r)
 {
     mpfr_inits2(FIRST_PREC, r->l, r->rest, r->z, r->x, r->y, r->G, r->C, r->B, (mpfr_ptr)0);
-    mpfr_init2(r->e, 64);       /* an error needs no more */
-    mpfr_init2(r->keep, 1200);  /* exact: p >= 2^-1074 */
+    mpfr_init2(r->e, 64);      /* an error needs no more */
+    mpfr_init2(r->keep, 1200); /* exact: p >= 2^-1074 */
     mpfr_set_d(r->keep, -r->a->dropout.p, MPFR_RNDN);
     mpfr_add_ui(r->keep, r->keep, 1, MPFR_RNDN);
     mpfr_prec_t least = mpfr_min_prec(r->keep);
@@ -33,8 +33,7 @@ bool at_row_open(struct row *r, const struct at_attention *a)
     r->key = calloc(room, sizeof *r->key);
     r->v = calloc(room, sizeof *r->v);
     r->q = calloc((size_t)r->size.D, sizeof *r->q);
-    for (int64_t c = 0; r->q && c < r->size.D; c++)
-        mpfr_init2(r->q[c], FIRST_PREC);
+    r->narrow = at_format(a->q.dtype).p + at_format(a->k.dtype).p <= at_format(AT_F64).p;
     return r->key && r->v && r->q;
 }
 
@@ -42,8 +41,6 @@ void at_row_close(struct row *r)
 {
     for (int64_t t = 0; t < r->ready; t++)
         mpfr_clears(r->key[t].s, r->key[t].x, r->key[t].r, r->key[t].p, r->key[t].w, (mpfr_ptr)0);
-    for (int64_t c = 0; r->q && c < r->size.D; c++)
-        mpfr_clear(r->q[c]);
     mpfr_clears(r->l, r->rest, r->z, r->x, r->y, r->G, r->C, r->B, r->e, r->keep, (mpfr_ptr)0);
     free(r->key);
     free(r->v);
@@ -76,15 +73,9 @@ static double factor(const struct at_view *x, int64_t b, int64_t h, int64_t s)
 
 /* A finite factor may leave the sum. An infinite one, or NaN, must meet each term; there a product
  * of doubles is exact, being a kind and no number. */
-static double inner(double factor)
-{
-    return isfinite(factor) ? 1 : factor;
-}
+static double inner(double factor) { return isfinite(factor) ? 1 : factor; }
 
-static double outer(double factor)
-{
-    return isfinite(factor) ? factor : 1;
-}
+static double outer(double factor) { return isfinite(factor) ? factor : 1; }
 
 static void load_query(struct row *r)
 {
@@ -93,7 +84,7 @@ static void load_query(struct row *r)
     int64_t at = at_row_offset(a, q, r->at.b, r->at.h, r->at.i);
     double f = factor(&a->score.qscale, r->at.b, r->at.h, r->at.i);
     for (int64_t c = 0; c < r->size.D; c++)
-        mpfr_set_d(r->q[c], at_stored(q, at + c * q->stride[3]) * inner(f), MPFR_RNDN);
+        r->q[c] = at_stored(q, at + c * q->stride[3]) * inner(f);
     r->qscale = outer(f);
 }
 
@@ -106,8 +97,14 @@ static int product(struct row *r, int64_t j, mpfr_ptr x)
     int inexact = 0;
     mpfr_set_zero(x, 1);
     for (int64_t c = 0; c < r->size.D; c++) {
-        mpfr_set_d(r->x, at_stored(k, at + c * k->stride[3]) * in, MPFR_RNDN);
-        mpfr_mul(r->G, r->q[c], r->x, MPFR_RNDN); /* exact: 106 bits */
+        double y = at_stored(k, at + c * k->stride[3]) * in;
+        if (r->narrow)
+            mpfr_set_d(r->G, r->q[c] * y,
+                       MPFR_RNDN); /* exact: 48 bits, exponents far from the ends */
+        else {
+            mpfr_set_d(r->G, r->q[c], MPFR_RNDN);
+            mpfr_mul_d(r->G, r->G, y, MPFR_RNDN); /* exact: 106 bits */
+        }
         inexact |= mpfr_add(x, x, r->G, MPFR_RNDN);
     }
     inexact |= mpfr_mul_d(x, x, r->a->score.scale, MPFR_RNDN);
@@ -166,10 +163,7 @@ static void fold(struct row *r, struct key *k)
     mpfr_set_zero(k->x, 1);
 }
 
-static long exponent(mpfr_srcptr x)
-{
-    return mpfr_regular_p(x) ? mpfr_get_exp(x) : 0;
-}
+static long exponent(mpfr_srcptr x) { return mpfr_regular_p(x) ? mpfr_get_exp(x) : 0; }
 
 /* y = softcap tanh(x/softcap) has three roundings and the quotient's own error, which tanh does not
  * magnify: |a tanh'(a)| <= |tanh a|. So |error of s| <= (4|y| + |s|) 2^-P, and with |y|, |r| < 2^E
