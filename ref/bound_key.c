@@ -111,7 +111,8 @@ static void key_errors(struct row *x, struct key *k)
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
     k->R = growth(x->depth + T, r->eps_total);
-    k->S = growth(x->depth + T + more + (!one || r->narrow_sum), eps);
+    k->S = growth(x->depth + T + (!one || r->narrow_sum), eps);
+    k->S = also(k->S, growth(more, fmax(eps, r->eps))); /* in compute, also where sums are finer */
     if (arith->normalised ? !one : r->finer) /* p/l; u, before it is divided, to compute */
         k->S = also(k->S, r->eps);
     if (r->finer && !arith->total && x->n > 1) /* l is rounded to compute */

@@ -112,7 +112,7 @@ static void problem_bound(struct problem *p, const struct at_arith *arith)
     ck_assert_int_eq(at_bound(&p->a, arith, p->rows, &p->x), AT_OK);
 }
 
-static struct at_arith arith_of(const char *text)
+static inline struct at_arith arith_of(const char *text)
 {
     struct at_arith x;
     struct at_why why;
@@ -121,7 +121,7 @@ static struct at_arith arith_of(const char *text)
 }
 
 /* Only scores: q = 0, so that a score is its bias, exactly. */
-static void score_by_bias(struct problem *p, const double *s)
+static inline void score_by_bias(struct problem *p, const double *s)
 {
     for (int t = 0; t < ROWS * D; t++)
         at_store(&p->a.q, t, 0);

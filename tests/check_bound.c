@@ -115,7 +115,7 @@ END_TEST
 
 /* One kind of error, as large as its field says (times a little less than 1), every sign chosen
  * against the column; exact otherwise. */
-enum kind { PRODUCT, SCALE, TANH, STORED, ARGUMENT, EXP, WEIGHT, SUM_U, SUM_L, LOG, QUERY, KINDS };
+enum kind { PRODUCT, PV, SCALE, TANH, STORED, ARGUMENT, EXP, RESCALED, WEIGHT, EVERY_WEIGHT, SUM_U, SUM_L, SUMS, LOG, QUERY };
 
 static const struct stated {
     const char *arith;
@@ -133,7 +133,12 @@ static const struct stated {
     {"fp32,arguments=65536", ARGUMENT, 0x1p-8, 0},
     {"fp32,tile=64,exp_ulps=100", EXP, 100 * 0x1p-23, 0},
     {"fp32,tile=64,exp_ulps=65536", EXP, 0x1p-7, SINK},
+    {"fp32,exp_ulps=65536", RESCALED, 0x1p-7, 0}, /* twice */
+    {"fp32,product_eps=0.01", PV, 0.01, 0},
+    {"fp32,score=fp8-e5m2", STORED, 0x1p-3, BIAS},
     {"fp32,weight=bf16", WEIGHT, 0x1p-8, 0},
+    {"bf16-p-normalised", EVERY_WEIGHT, 0x1p-8, 0},
+    {"fp32,sum=bf16,truncates=true,tile=64", SUMS, 0x1p-6, 0}, /* two cuts of each sum */
     {"fp32,weight=fp8-e4m3", WEIGHT, 0x1p-4, KEEP},
     {"fp32,sum=bf16", SUM_U, 0x1p-8, 0}, /* one addition of each key's n - 1 */
     {"fp32,sum=bf16", SUM_L, 0x1p-8, 0},
@@ -184,10 +189,12 @@ static struct pushed pushed(const struct problem *p, const struct stated *w, int
         with = c < 0 ? sign : with;
         double s = pushed_score(p, w, t, j, with), below = s - M;
         below += w->kind == ARGUMENT ? with * w->error * fabs(below) : 0;
-        double weight = exp(below) * (1 + (w->kind == EXP && below < 0 ? with * w->error : 0));
-        l += weight * (1 - (w->kind == SUM_L ? (o < 0 || c < 0 ? -e : e) : 0));
+        double once = 1 + (w->kind == EXP || w->kind == RESCALED ? with * w->error : 0);
+        double weight = exp(below) * (below < 0 ? once : 1) * (below < 0 && w->kind == RESCALED ? once : 1);
+        bool private = (w->kind == WEIGHT && below < 0) || w->kind == EVERY_WEIGHT || w->kind == PV;
+        l += weight * (1 - (w->kind == SUM_L || w->kind == SUMS ? (o < 0 || c < 0 ? -e : e) : 0));
         u += weight * v;
-        u += (w->kind == WEIGHT && below < 0) || w->kind == SUM_U ? e * fabs(weight * v) : 0;
+        u += private || w->kind == SUM_U || w->kind == SUMS ? e * fabs(weight * v) : 0;
     }
     l += p->a.score.sink.data ? exp(p->sink[t / Sq] - M) : 0;
     return (struct pushed){u / l, M + log(l) * (1 + (w->kind == LOG ? e : 0))};

@@ -15,7 +15,7 @@ START_TEST(one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise)
     for (int64_t k = 0; at_arith_at(k); k++) {
         const struct at_arith *x = at_arith_at(k);
         struct problem p;
-        paint_problem(&p, CAP | BIAS, AT_BF16, 1, 3);
+        paint_problem(&p, CAP | BIAS, x->compute == AT_F16 ? AT_F16 : AT_BF16, 1, 3);
         problem_truth(&p);
         problem_bound(&p, x);
         bool inexact = x->product_eps > 0 || x->inexact_one || x->fused;
@@ -27,6 +27,33 @@ START_TEST(one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise)
         }
         at_answer_free(&p.x);
     }
+}
+END_TEST
+
+START_TEST(a_descaled_value_is_rounded_and_a_sink_of_minus_infinity_changes_nothing)
+{
+    struct problem p;
+    paint_problem(&p, DESCALE, AT_F32, 1, 1);
+    p.vscale[0] = 1 + 0x1p-20f;
+    problem_truth(&p);
+    bounds(&p, "fp32");
+    for (int64_t t = 0; t < ROWS * Dv; t++)
+        ck_assert(p.x.out_bound[t] >= 0x1p-24 * fabs(p.x.out[t]));
+    at_answer_free(&p.x);
+    double bound[2];
+    for (int sink = 0; sink < 2; sink++) {
+        seed = 7;
+        paint_problem(&p, SINK, AT_F32, 5, 1);
+        p.sink[0] = -INFINITY;
+        if (!sink)
+            p.a.score.sink.data = NULL;
+        problem_truth(&p);
+        bounds(&p, "fp32");
+        ck_assert(p.x.out_kind[0] == AT_CLAIMED && p.x.lse_kind[0] == AT_CLAIMED);
+        bound[sink] = p.x.out_bound[0];
+        at_answer_free(&p.x);
+    }
+    ck_assert(bound[0] == bound[1]);
 }
 END_TEST
 
@@ -201,6 +228,7 @@ static const struct rule_case {
     {{0, 0, 0, 0}, {1, INFINITY, 3, 4}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, -200, 0, 0}, {1, INFINITY, 3, 5}, "fp32", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, 3},
     {{0, -200, 0, 0}, {1, NAN, 3, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
+    {{0, -200, 0, 0}, {1, INFINITY, NAN, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, -200, 0, 0}, {1, -INFINITY, INFINITY, 5}, "fp32", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, INFINITY},
     {{0, -20, 0, 0}, {1, INFINITY, 3, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, -20, 0, 0}, {1, INFINITY, 3, 5}, "fp32,weight=fp16", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, 3},
@@ -228,6 +256,24 @@ START_TEST(rules_of_infinities_and_overflow)
     ck_assert((x->lse_bound[0] == INFINITY) == (r->lse == AT_OVERFLOW || r->lse == AT_LOOSE));
     double off = fabs(x->without[0] - r->without);
     ck_assert(r->out == AT_OPEN_INF ? x->without[0] == r->without || off <= x->out_bound[0] : x->without[0] == 0);
+    at_answer_free(x);
+}
+END_TEST
+
+/* e^-88 is subnormal; times 1e37 it counts, and a machine that flushes loses it. */
+START_TEST(a_weight_that_underflows_may_be_lost_and_no_more)
+{
+    struct problem p;
+    double s[N] = {0, -88, -88, -88}, v[N] = {0, 0x1p123, 0, 0}, far[N] = {0, -103.6, -103.6, -103.6};
+    struct at_answer *x = ruled(&p, s, v, "fp32");
+    ck_assert(x->out[0] > 0.01 && x->out_bound[0] < x->out[0] * 0x1p-10);
+    bounds(&p, "fp32,flush=true");
+    ck_assert(x->out_bound[0] >= x->out[0]);
+    bounds(&p, "fp32,weight=fp16");
+    ck_assert(x->out_bound[0] >= x->out[0]);
+    at_answer_free(x);
+    x = ruled(&p, far, v, "fp32"); /* below half the smallest number: 0 */
+    ck_assert(x->out[0] > 0 && x->out_bound[0] >= x->out[0]);
     at_answer_free(x);
 }
 END_TEST
@@ -276,7 +322,8 @@ START_TEST(presets_have_names_and_sources_of_their_own_and_are_found)
         for (int64_t k = 0; k < n; k++)
             ck_assert(strcmp(x->name, at_arith_at(k)->name) && strcmp(x->source, at_arith_at(k)->source));
     }
-    ck_assert(n == 21 && !at_arith_at(-1) && !at_arith_find("no such"));
+    ck_assert(at_arith_find("fp32-tile64")->tile == 64 && at_arith_find("fp32-sequential")->tile == 1);
+    ck_assert(n > 20 && !at_arith_at(-1) && !at_arith_find("no such"));
     for (int d = AT_F64; d <= AT_F8_E5M2; d++) {
         int64_t k = 0;
         for (; at_arith_ladder((enum at_dtype)d, k); k++)
@@ -314,12 +361,14 @@ int main(void)
     TCase *t = tcase_create("rules");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise);
+    tcase_add_test(t, a_descaled_value_is_rounded_and_a_sink_of_minus_infinity_changes_nothing);
     tcase_add_test(t, rows_that_see_nothing_and_rows_of_a_sink_alone_are_equalities);
     tcase_add_loop_test(t, a_looser_arithmetic_never_has_the_smaller_bound, 0, LOOSER);
     tcase_add_test(t, the_bound_scales_with_v);
     tcase_add_test(t, the_bound_of_fp64_is_that_of_fp32_times_2_to_the_minus_29);
     tcase_add_test(t, huge_scores_cost_no_more_than_the_range_of_v_and_a_clear_winner_costs_nothing);
     tcase_add_loop_test(t, rules_of_infinities_and_overflow, 0, RULES);
+    tcase_add_test(t, a_weight_that_underflows_may_be_lost_and_no_more);
     tcase_add_test(t, a_score_of_minus_infinity_leaves_its_row_open);
     tcase_add_test(t, a_type_that_does_not_hold_the_tensors_is_refused);
     tcase_add_test(t, presets_have_names_and_sources_of_their_own_and_are_found);
