@@ -137,6 +137,7 @@ static const struct tie {
     {"half the least number and more", 3, {0, 0, -1e9}, {TINIEST, 0, 1}, TINIEST, -TINIEST, 0},
     {"scores 2^-300 apart", 2, {0x1p-300, 0}, {1, -1}, 0x1p-301, -0x1.5555555555556p-905, 0},
     {"a sum that 180 bits lose", 3, {0, 0, 0}, {0x1p300, 1, -0x1p300}, 1 / 3.0, 0, -1},
+    {"+-1 cancel but for e^-100", 3, {0, 0, -100}, {1, -1, 3}, 0x1.3e9174faa0386p-144, 0, -1},
     {"a mean of 3", 3, {0, 0, 0}, {1, 0, 0}, 1 / 3.0, 0, -1},
     {"a dyadic mean below a double", 2, {0, 0}, {1, 1 + 0x1p-51}, 1 + E, 0, 1},
     {"the largest double", 2, {0, 1}, {DBL_MAX, DBL_MAX}, DBL_MAX, 0, 1}};
