@@ -29,7 +29,7 @@ REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 PROGRAM = main args engine arith session judge check run truth trace show list \
          report detail json picture brief
-TESTS = row state math index format plan truth truth_painted bound rules score compare engines tensors case \
+TESTS = row state math index format plan truth truth_painted bound rules score arith compare verdict engines tensors case \
         sequences results judge program misuse
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
