@@ -1,6 +1,6 @@
 /* Lemma 1 alone: with one visible key the lse is its score and the lse's bound is D. A kernel whose
- * every operation errs as far as it may, all the same way, comes within a few per cent of D and never
- * past it. SPDX-License-Identifier: MIT */
+ * every operation errs as far as it may, all the same way, comes within a few per cent of D and
+ * never past it. SPDX-License-Identifier: MIT */
 #include "bound_problem.h"
 
 struct machine {
@@ -21,7 +21,8 @@ enum { MACHINES = sizeof machines / sizeof *machines };
 
 static long double part_of(double x, enum at_dtype dtype)
 {
-    return x == 0 ? 0 : fabsl((long double)at_nearest(x, at_format(dtype)) - x) / fabsl((long double)x);
+    return x == 0 ? 0
+                  : fabsl((long double)at_nearest(x, at_format(dtype)) - x) / fabsl((long double)x);
 }
 
 /* x, moved by `times` roundings of size e in the direction of sign. */
@@ -31,8 +32,8 @@ static long double moved(long double x, long double e, double times, double sign
 }
 
 /* The score of row t's only key, every step moved by its rounding. */
-static long double pushed(const struct problem *p, const struct machine *m, enum at_dtype compute, int64_t t,
-                          double sign, double tanh_error)
+static long double pushed(const struct problem *p, const struct machine *m, enum at_dtype compute,
+                          int64_t t, double sign, double tanh_error)
 {
     const struct at_score *s = &p->a.score;
     int64_t i = t % Sq;
@@ -42,7 +43,8 @@ static long double pushed(const struct problem *p, const struct machine *m, enum
         long double qk = (long double)at_stored(&p->a.q, t * D + c) * at_stored(&p->a.k, c);
         qk *= s->qscale.data ? (long double)p->qscale[t] * p->kscale[0] : 1;
         qk = moved(qk, e, m->dot + sides + (m->query > 0), way);
-        raw += moved(moved(qk, m->query, 1, way), m->query > 0 ? part_of(s->scale, compute) : 0, 1, way);
+        raw += moved(moved(qk, m->query, 1, way), m->query > 0 ? part_of(s->scale, compute) : 0, 1,
+                     way);
     }
     long double x = s->scale * raw;
     if (m->query == 0)
@@ -83,7 +85,8 @@ START_TEST(the_error_of_a_score_is_reached_and_never_passed)
                 long double s = pushed(&p, m, arith.compute, t, side ? 1 : -1, ulps * 2 * m->eps);
                 sides[side] = (double)fabsl(s - p.x.lse[t] - p.x.lse_lo[t]) / B;
                 ck_assert_msg(sides[side] <= 1, "SEED=%llu: %s parts %u row %lld: %a of D",
-                              (unsigned long long)p.seed, m->arith, parts, (long long)t, sides[side]);
+                              (unsigned long long)p.seed, m->arith, parts, (long long)t,
+                              sides[side]);
             }
             if (!(parts & CAP)) /* where tanh is flat, x may move and y does not */
                 least = fmin(least, fmax(sides[0], sides[1]));
