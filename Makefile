@@ -29,8 +29,8 @@ REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 PROGRAM = main args engine arith session judge check run truth trace show list \
          report detail json picture brief
-TESTS = row state math index dropout format plan validate truth truth_painted bound rules compare \
-        engines catalogue tensors case sequences results judge program misuse
+TESTS = row state math index dropout format plan validate memory truth truth_painted bound rules \
+        compare engines catalogue tensors case sequences results judge program misuse
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
@@ -63,7 +63,7 @@ $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 # The second truth is in quadruple precision.
