@@ -1,0 +1,373 @@
+/* The host's side: the descriptor's tensors to the device and results back, launches, and every
+ * failure a status with a sentence. A failed launch never passes for a result.
+ *
+ * An input's bytes from its first to its last element go over as they lie, so that strides stay; a
+ * result comes back from a contiguous copy. SPDX-License-Identifier: MIT */
+#ifndef DEVICE_CUH
+#define DEVICE_CUH
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#else
+#include "emulate.h"
+#endif
+#include "tile.cuh"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A result: where it belongs on the host, and its contiguous copy. */
+struct result {
+    struct at_view host, *device;
+    bool away; /* host memory: to bring back */
+};
+
+struct job : at_gpu_job {
+    void *held[40];
+    int helds, results;
+    struct result result[3];
+    struct args p; /* last: its size depends on the working type */
+};
+
+/* -- Failures -------------------------------------------------------------------------------- */
+
+static inline enum at_status trouble(enum at_status status, const char *what, const char *detail)
+{
+    struct at_gpu_evidence *note = at_gpu_note();
+    snprintf(note->trouble, sizeof note->trouble, "%s%s%s", what, *detail ? ": " : "", detail);
+    return status;
+}
+
+#ifdef __CUDACC__
+static inline enum at_status checked(cudaError_t e, const char *what)
+{
+    if (e == cudaSuccess)
+        return AT_OK;
+    cudaGetLastError(); /* or the next call would fail again */
+    return trouble(e == cudaErrorMemoryAllocation ? AT_ERR_MEMORY : AT_ERR_UNSUPPORTED, what,
+                   cudaGetErrorString(e));
+}
+
+static inline bool on_device(const void *p)
+{
+    cudaPointerAttributes x;
+    return cudaPointerGetAttributes(&x, p) == cudaSuccess && x.type == cudaMemoryTypeDevice;
+}
+
+static inline enum at_status present(void)
+{
+    int n = 0;
+    enum at_status status = checked(cudaGetDeviceCount(&n), "no CUDA device");
+    return status == AT_OK && n == 0 ? trouble(AT_ERR_UNSUPPORTED, "no CUDA device", "") : status;
+}
+
+static inline enum at_status finished(void)
+{
+    return checked(cudaDeviceSynchronize(), "the kernel failed");
+}
+#else
+static inline enum at_status checked(cudaError_t e, const char *what)
+{
+    return e == cudaSuccess ? AT_OK : trouble(AT_ERR_MEMORY, what, "");
+}
+static inline bool on_device(const void *) { return false; }
+static inline enum at_status present(void) { return AT_OK; }
+static inline enum at_status finished(void) { return AT_OK; }
+#endif
+
+/* -- Memory ---------------------------------------------------------------------------------- */
+
+static inline enum at_status take(struct job *x, size_t bytes, void **p)
+{
+    enum at_status status = checked(cudaMalloc(p, bytes), "device memory");
+    if (status == AT_OK)
+        x->held[x->helds++] = *p;
+    return status;
+}
+
+static inline enum at_status put(struct job *x, const void *from, size_t bytes, void **p)
+{
+    enum at_status status = take(x, bytes, p);
+    return status != AT_OK ? status
+                           : checked(cudaMemcpy(*p, from, bytes, cudaMemcpyHostToDevice), "copy");
+}
+
+static inline int bytes_of(enum at_dtype d)
+{
+    return d == AT_F64 || d == AT_I64 ? 8 : d == AT_F32 || d == AT_I32 ? 4
+           : d == AT_F16 || d == AT_BF16 ? 2 : 1;
+}
+
+static inline int64_t elements(const struct at_view *x)
+{
+    return x->dim[0] * x->dim[1] * x->dim[2] * x->dim[3];
+}
+
+/* An input view, its strides kept. */
+static inline enum at_status put_view(struct job *x, struct at_view *v)
+{
+    int64_t lo = 0, hi = 0, size = bytes_of(v->dtype);
+    if (!v->data || elements(v) == 0 || on_device(v->data))
+        return AT_OK;
+    for (int k = 0; k < 4; k++) {
+        int64_t far = (v->dim[k] - 1) * v->stride[k];
+        lo += at_min(far, 0);
+        hi += at_max(far, 0);
+    }
+    void *p;
+    enum at_status status =
+        put(x, (const char *)v->data + lo * size, (size_t)((hi - lo + 1) * size), &p);
+    if (status == AT_OK)
+        v->data = (char *)p - lo * size;
+    return status;
+}
+
+template <class T> static inline enum at_status put_array(struct job *x, const T **a, int64_t n)
+{
+    void *p;
+    if (!*a)
+        return AT_OK;
+    enum at_status status = put(x, *a, (size_t)n * sizeof(T), &p);
+    *a = (const T *)p;
+    return status;
+}
+
+/* The elements of two views of the same extents, one of them contiguous. */
+static inline void copy_view(const struct at_view *to, const struct at_view *from)
+{
+    size_t size = (size_t)bytes_of(to->dtype);
+    for (int64_t b = 0; b < to->dim[0]; b++)
+    for (int64_t h = 0; h < to->dim[1]; h++)
+    for (int64_t s = 0; s < to->dim[2]; s++)
+    for (int64_t c = 0; c < to->dim[3]; c++)
+        memcpy((char *)to->data + (size_t)at_offset(to, b, h, s, c) * size,
+               (const char *)from->data + (size_t)at_offset(from, b, h, s, c) * size, size);
+}
+
+static inline struct at_view contiguous(const struct at_view *x, void *data)
+{
+    const int64_t *d = x->dim;
+    struct at_view y = {data, x->dtype, {d[0], d[1], d[2], d[3]},
+                        {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1}};
+    return y;
+}
+
+/* A result view becomes a device view. fill: what a row of no sequence holds; NULL: what is there. */
+static inline enum at_status put_result(struct job *x, struct at_view *v, const double *fill)
+{
+    struct result *r = &x->result[x->results++];
+    r->host = *v;
+    r->device = v;
+    r->away = v->data && elements(v) > 0 && !on_device(v->data);
+    if (!r->away)
+        return AT_OK;
+    size_t bytes = (size_t)(elements(v) * bytes_of(v->dtype));
+    struct at_view copy = contiguous(v, malloc(bytes));
+    if (!copy.data)
+        return trouble(AT_ERR_MEMORY, "host memory", "");
+    for (int64_t t = 0; fill && t < elements(v); t++)
+        at_store(&copy, t, (at_real)*fill);
+    if (!fill)
+        copy_view(&copy, v);
+    void *p = NULL;
+    enum at_status status = put(x, copy.data, bytes, &p);
+    free(copy.data);
+    *v = contiguous(v, p);
+    return status;
+}
+
+static inline enum at_status get_result(const struct result *r)
+{
+    size_t bytes = (size_t)(elements(&r->host) * bytes_of(r->host.dtype));
+    struct at_view copy = contiguous(&r->host, malloc(bytes));
+    if (!copy.data)
+        return trouble(AT_ERR_MEMORY, "host memory", "");
+    enum at_status status =
+        checked(cudaMemcpy(copy.data, r->device->data, bytes, cudaMemcpyDeviceToHost), "copy back");
+    if (status == AT_OK)
+        copy_view(&r->host, &copy);
+    free(copy.data);
+    return status;
+}
+
+/* -- A problem on the device ------------------------------------------------------------------- */
+
+/* Rows of the working type that can be copied 16 bytes at a time. */
+static inline bool direct(const struct at_view *x, const struct at_view *descale, int size)
+{
+    int64_t each = 16 / size;
+    bool good = bytes_of(x->dtype) == size && x->stride[3] == 1 && !descale->data &&
+                (uintptr_t)x->data % 16 == 0 && x->dim[3] % each == 0;
+    for (int k = 0; k < 3; k++)
+        good = good && x->stride[k] % each == 0;
+    return good;
+}
+
+static inline enum at_status put_inputs(struct job *x)
+{
+    struct at_attention *a = &x->p.a;
+    struct at_score *s = &a->score;
+    int64_t B = x->p.z.B, entries = a->pages.table && a->pages.indptr ? a->pages.indptr[B]
+                                                                      : B * a->pages.width;
+    struct at_view *view[] = {&a->q, &a->k, &a->v, &s->bias, &s->mask, &s->alibi, &s->sink,
+                              &s->qscale, &s->kscale, &s->vscale, &a->dropout.keep};
+    const int64_t **array[] = {&s->offset, &s->q_len, &s->kv_len, &s->q_start, &s->kv_start};
+    enum at_status status = AT_OK;
+    for (size_t k = 0; k < sizeof view / sizeof *view && status == AT_OK; k++)
+        status = put_view(x, view[k]);
+    for (size_t k = 0; k < sizeof array / sizeof *array && status == AT_OK; k++)
+        status = put_array(x, array[k], B);
+    if (status == AT_OK)
+        status = put_array(x, &a->pages.table, entries);
+    return status == AT_OK ? put_array(x, &a->pages.indptr, B + 1) : status;
+}
+
+/* What the host finds out once. */
+static inline void examine(struct args *p, const struct at_attention *a)
+{
+    const struct at_score *s = &a->score;
+    p->a = *a;
+    p->z = at_sizes(a);
+    p->plain = !(s->softcap > 0) && !s->bias.data && !s->alibi.data;
+    p->sparse = s->bias.data || s->mask.data;
+    p->ragged = s->q_start != NULL;
+    p->scale = at_rounded(s->scale);
+    p->gain = at_drops(a) ? at_rounded(at_gain(a->dropout.p)) : 1;
+    p->a.plan.cut = NULL;
+}
+
+static inline void release(struct job *x)
+{
+    for (int k = 0; x && k < x->helds; k++)
+        cudaFree(x->held[k]);
+    free(x);
+}
+
+/* to == NULL: the states x of keys j0 .. j1-1. */
+static inline enum at_status job_open(struct job **job, const struct at_attention *a,
+                                      struct at_span keys, const struct at_state *x,
+                                      const struct at_result *to)
+{
+    static const double nothing[2] = {0, -INFINITY};
+    memset(at_gpu_note(), 0, sizeof *at_gpu_note());
+    enum at_status status = present();
+    struct job *y = *job = status == AT_OK ? (struct job *)calloc(1, sizeof *y) : NULL;
+    if (!y)
+        return status == AT_OK ? trouble(AT_ERR_MEMORY, "host memory", "") : status;
+    struct args *p = &y->p;
+    examine(p, a);
+    p->keys = keys;
+    p->finish = to != NULL;
+    status = put_inputs(y);
+    if (to) {
+        p->to = *to;
+        status = status == AT_OK ? put_result(y, &p->to.out, nothing) : status;
+        status = status == AT_OK && to->lse.data ? put_result(y, &p->to.lse, nothing + 1) : status;
+    } else {
+        p->x = *x;
+        struct at_view *view[3] = {&p->x.m, &p->x.l, &p->x.u};
+        for (int k = 0; k < 3 && status == AT_OK; k++)
+            status = put_result(y, view[k], NULL);
+    }
+    int size = (int)sizeof(at_real);
+    p->direct_q = direct(&p->a.q, &a->score.qscale, size);
+    p->direct_k = direct(&p->a.k, &a->score.kscale, size);
+    p->direct_v = direct(&p->a.v, &a->score.vscale, size);
+    if (status != AT_OK) {
+        release(y);
+        *job = NULL;
+    }
+    return status;
+}
+
+/* Waits, brings back and frees; on a failure the host's results are untouched. */
+static inline enum at_status job_close(struct at_gpu_job *job, enum at_status status)
+{
+    struct job *x = (struct job *)job;
+    enum at_status end = finished();
+    status = status == AT_OK ? end : status;
+    for (int k = 0; k < x->results && status == AT_OK; k++)
+        if (x->result[k].away)
+            status = get_result(&x->result[k]);
+    release(x);
+    return status;
+}
+
+/* What every kernel's file offers outside: at_gpu_run with its way to launch. */
+static inline enum at_status run(const struct at_attention *a, int64_t j0, int64_t j1,
+                                 const struct at_state *x, const struct at_result *to,
+                                 struct at_gpu_job **keep, enum at_status (*go)(struct at_gpu_job *))
+{
+    struct job *job;
+    enum at_status status = job_open(&job, a, {j0, j1}, x, to);
+    if (status != AT_OK)
+        return status;
+    job->go = go;
+    job->close = job_close;
+    if (!keep)
+        return job_close(job, go(job));
+    *keep = job;
+    return AT_OK;
+}
+
+#define JOIN(x, y, z) at_##x##_##y##z
+#define JOINED(x, y, z) JOIN(x, y, z)
+#ifdef __CUDACC__
+#define MACHINE cuda
+#else
+#define MACHINE emulated
+#endif
+#define RUN(name, bits, go)                                                                        \
+    extern "C" enum at_status JOINED(name, MACHINE, bits)(                                         \
+        const struct at_attention *a, int64_t j0, int64_t j1, const struct at_state *x,            \
+        const struct at_result *to, struct at_gpu_job **job)                                       \
+    {                                                                                              \
+        return run(a, j0, j1, x, to, job, go);                                                     \
+    }
+#if AT_BITS == 32
+#define BITS _f32
+#else
+#define BITS _f64
+#endif
+
+/* -- Launches ---------------------------------------------------------------------------------- */
+
+/* threads a block, bytes of shared memory a block; after: may start before the launch ahead of it
+ * has ended, and waits by itself. An empty grid is no launch. */
+static inline enum at_status launch(struct job *x, void (*kernel)(const struct args), const char *name,
+                                    int64_t gx, int64_t gy, int64_t gz, unsigned threads, int bytes,
+                                    bool after = false)
+{
+    struct at_gpu_evidence *note = at_gpu_note();
+    if (gx == 0 || gy == 0 || gz == 0)
+        return AT_OK;
+    if (gx > 0x7fffffff || gy > 65535 || gz > 65535)
+        return trouble(AT_ERR_UNSUPPORTED, "more blocks than a grid has", name);
+    snprintf(note->kernel, sizeof note->kernel, "%s", name);
+    note->grid[0] = (unsigned)gx, note->grid[1] = (unsigned)gy, note->grid[2] = (unsigned)gz;
+    note->block = threads, note->shared = (unsigned)bytes;
+    note->launches++;
+    dim3 grid((unsigned)gx, (unsigned)gy, (unsigned)gz);
+#ifdef __CUDACC__
+    cudaFuncAttributes f;
+    enum at_status status = checked(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), name);
+    if (status == AT_OK && note->launches <= 2 && cudaFuncGetAttributes(&f, kernel) == cudaSuccess)
+        note->registers = f.numRegs;
+    cudaLaunchAttribute overlap;
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t how = {};
+    how.gridDim = grid, how.blockDim = dim3(threads), how.dynamicSmemBytes = (size_t)bytes;
+    how.attrs = &overlap, how.numAttrs = after ? 1 : 0;
+    if (status == AT_OK)
+        status = checked(cudaLaunchKernelEx(&how, kernel, x->p), name);
+    return status;
+#else
+    (void)after;
+    if (!emulate::launch(kernel, grid, threads, (size_t)bytes, x->p))
+        return trouble(AT_ERR_UNSUPPORTED, name, emulate::fault_text);
+    return AT_OK;
+#endif
+}
+
+#endif
