@@ -19,15 +19,14 @@ template <int W_, int BR_, int BC_, int TX_, int TY_, int BLOCKS_> struct shape 
     static constexpr int BLOCKS = BLOCKS_;                            /* on one multiprocessor */
     static constexpr int RM = BR / TY, KM = BC / TX, CM = W / TX / 4; /* of one thread */
     static constexpr int LD = W + 4, LP = BC + 4; /* eight rows' vectors fall in eight banks */
-    static constexpr int bytes = (BR * LD + BC * LD + BR * LP) * (int)sizeof(at_real) + BR * 16;
+    static constexpr int bytes = (BR * LD + BC * LD + BR * LP) * (int)sizeof(at_real) + BR * 8;
     static_assert(RM * KM <= 64 && RM <= TX && TX <= 32, "hidden keys are 64 bits; l by shuffle");
 };
 
 /* Where a block and its thread stand. lo, hi: the keys that each row sees, in shared memory. */
 struct place {
-    int64_t b, h, row0, j0, bc;
-    int tx, ty;
-    shared<int64_t> lo, hi;
+    int b, h, row0, j0, tx, ty;
+    shared<int> lo, hi;
 };
 
 /* s[i][k] += sum of W columns of q and k, one chain. |err| <= ((1+eps)^D - 1) sum|q k| */
@@ -73,9 +72,9 @@ static __device__ inline uint64_t scores(at_real (&s)[S::RM][S::KM], shared<at_r
 #pragma unroll 1
     for (int x = 0; x < S::RM * S::KM; x++) {
         int r = w.ty + x / S::KM * S::TY, k = w.tx + x % S::KM * S::TX;
-        int64_t i = w.row0 + r, j = w.j0 + k;
+        int i = w.row0 + r, j = w.j0 + k;
         at_real y = -(at_real)INFINITY;
-        if (k < w.bc && j >= w.lo[r] && j < w.hi[r] && seen(&p, w.b, w.h, i, j))
+        if (k < (int)p.a.plan.bc && j >= w.lo[r] && j < w.hi[r] && seen(&p, w.b, w.h, i, j))
             y = scored(&p, P[r * S::LP + k], w.b, w.h, i, j);
         else
             hidden |= (uint64_t)1 << x;
@@ -156,6 +155,36 @@ static __device__ inline void weigh(at_real (&u)[S::RM][S::CM * 4], at_real &l, 
     }
 }
 
+/* Rows of u to where they go; through the thread's own cells of shared memory, so that one rolled
+ * loop serves every kind of output. */
+template <class S>
+static __device__ inline void finish(const at_real (&m)[S::RM], const at_real (&l)[S::RM],
+                                     const at_real (&u)[S::RM][S::CM * 4], shared<at_real> U,
+                                     shared<at_real> P, const struct args &p, const struct place &w,
+                                     int c0)
+{
+#pragma unroll
+    for (int i = 0; i < S::RM; i++) {
+        int r = w.ty + S::TY * i;
+        P[r * S::LP + w.tx] = m[i], P[r * S::LP + w.tx + S::TX] = l[i];
+#pragma unroll
+        for (int c = 0; c < S::CM * 4; c++)
+            U[r * S::LD + 4 * (w.tx + c / 4 * S::TX) + c % 4] = u[i][c];
+    }
+    int64_t rows = at_rows_of(&p.a, &p.z, w.b), end = p.ragged ? rows : p.z.Sq;
+#pragma unroll 1
+    for (int x = 0; x < S::RM * S::CM; x++) {
+        int r = w.ty + S::TY * (x / S::CM), c = 4 * (w.tx + x % S::CM * S::TX);
+        at_real part[4];
+        struct at_row row = {P[r * S::LP + w.tx], P[r * S::LP + w.tx + S::TX], part};
+        load4(part, U + (r * S::LD + c));
+        if (w.row0 + r >= rows)
+            at_row_clear(&row, -(at_real)INFINITY, 4);
+        if (w.row0 + r < end)
+            row_out(&p, &row, w.b, w.h, w.row0 + r, c0 + c, 4);
+    }
+}
+
 /* blockIdx.x: head, sequence, panel of Dv; blockIdx.y: rows, those that see most first. */
 template <class S>
 static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_constant__ struct args p)
@@ -166,41 +195,40 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_c
     ARENA(all);
     shared<at_real> Q = all.take<at_real>(S::BR * S::LD), KV = all.take<at_real>(S::BC * S::LD);
     shared<at_real> P = all.take<at_real>(S::BR * S::LP);
-    struct place w = {blockIdx.x / z.Hq % z.B, blockIdx.x % z.Hq,
-                      (int64_t)(gridDim.y - 1 - blockIdx.y) * S::BR, 0, a.plan.bc,
+    int bc = (int)a.plan.bc, Hq = (int)z.Hq, B = (int)z.B, x = (int)blockIdx.x;
+    struct place w = {x / Hq % B, x % Hq, (int)(gridDim.y - 1 - blockIdx.y) * S::BR, 0,
                       (int)threadIdx.x % S::TX, (int)threadIdx.x / S::TX,
-                      all.take<int64_t>(S::BR), all.take<int64_t>(S::BR)};
-    int64_t c0 = blockIdx.x / (z.Hq * z.B) * S::W, rows = at_rows_of(&a, &z, w.b);
-    int64_t last = at_min(w.row0 + S::BR, rows) - 1;
-    struct at_span first = at_cut(at_keys(&a, &z, w.b, w.row0), p.keys);
-    struct at_span block = {first.lo, at_min(at_keys_of(&a, &z, w.b), at_cut(at_keys(&a, &z, w.b, last), p.keys).hi)};
-    struct at_span all_see = {at_cut(at_keys(&a, &z, w.b, last), p.keys).lo, first.hi};
+                      all.take<int>(S::BR), all.take<int>(S::BR)};
+    int c0 = x / (Hq * B) * S::W, g = w.h / (int)z.group, rows = (int)at_rows_of(&a, &z, w.b);
+    struct range mine = {w.row0, (int)at_min(w.row0 + S::BR, rows)};
+    struct range first = keys_of(&p, w.b, w.row0), last = keys_of(&p, w.b, mine.hi - 1);
+    struct range block = {first.lo, last.hi}; /* spans move on with i: these bound them all */
     struct source q = {&a.q, &a.score.qscale, w.b, w.h, false, p.direct_q};
-    struct source k = {&a.k, &a.score.kscale, w.b, w.h / z.group, true, p.direct_k};
-    struct source v = {&a.v, &a.score.vscale, w.b, w.h / z.group, true, p.direct_v};
+    struct source k = {&a.k, &a.score.kscale, w.b, g, true, p.direct_k};
+    struct source v = {&a.v, &a.score.vscale, w.b, g, true, p.direct_v};
     for (int r = (int)threadIdx.x; r < S::BR; r += S::NT) {
-        struct at_span x = at_cut(at_keys(&a, &z, w.b, w.row0 + r), p.keys);
-        w.lo[r] = x.lo, w.hi[r] = x.hi;
+        struct range one = keys_of(&p, w.b, w.row0 + r);
+        w.lo[r] = one.lo, w.hi[r] = one.hi;
     }
     at_real m[RM], l[RM] = {}, u[RM][CM * 4] = {};
     for (int i = 0; i < RM; i++)
         m[i] = -(at_real)INFINITY;
-    w.j0 = block.lo / w.bc * w.bc;
-    bool work = last >= w.row0 && w.j0 < block.hi;
+    w.j0 = block.lo / bc * bc;
+    bool work = mine.lo < mine.hi && w.j0 < block.hi;
     if (work) {
-        stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, {w.row0, last + 1}, 0);
+        stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, 0);
         stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0, block, 0);
     }
-    for (; work && w.j0 < block.hi; w.j0 += w.bc) { /* key tiles */
+    for (; work && w.j0 < block.hi; w.j0 += bc) { /* key tiles */
         at_real s[RM][KM] = {}, worth[RM], lt = 0, ut[RM][CM * 4] = {};
-        bool whole = w.j0 >= all_see.lo && w.j0 + S::BC <= all_see.hi && w.bc == S::BC &&
+        bool whole = w.j0 >= last.lo && w.j0 + S::BC <= first.hi && bc == S::BC &&
                      !p.sparse && !at_drops(&a);
         wait_copies<0>();
         __syncthreads(); /* Q and K are here */
         products<S>(s, Q, KV, w.tx, w.ty);
-        for (int64_t d = S::W; d < z.D; d += S::W) { /* panels of columns */
+        for (int d = S::W; d < (int)z.D; d += S::W) { /* panels of columns */
             __syncthreads(); /* the panel before is read */
-            stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, {w.row0, last + 1}, d);
+            stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, d);
             stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0, block, d);
             wait_copies<0>();
             __syncthreads(); /* this one is here */
@@ -218,26 +246,21 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_c
             weigh<S, false>(ut, lt, P, KV, w.tx, w.ty);
         else
             weigh<S, true>(ut, lt, P, KV, w.tx, w.ty);
+#pragma unroll
         for (int i = 0; i < RM; i++) {
             l[i] = at_take(worth[i], l[i], __shfl_sync(~0u, lt, i, S::TX));
+#pragma unroll
             for (int c = 0; c < CM * 4; c++)
                 u[i][c] = at_take(worth[i], u[i][c], ut[i][c]);
         }
         __syncthreads(); /* V and P are read */
         if (z.D > S::W)
-            stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, {w.row0, last + 1}, 0);
-        stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0 + w.bc, block, 0);
+            stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, 0);
+        stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0 + bc, block, 0);
     }
     wait_copies<0>();
-    for (int i = 0; i < RM; i++) {
-        int64_t row = w.row0 + w.ty + S::TY * i;
-        for (int g = 0; g < CM && row < (p.ragged ? rows : z.Sq); g++) {
-            struct at_row part = {m[i], l[i], &u[i][4 * g]};
-            if (row >= rows)
-                at_row_clear(&part, -(at_real)INFINITY, 4);
-            row_out(&p, &part, w.b, w.h, row, c0 + 4 * (w.tx + S::TX * g), 4);
-        }
-    }
+    __syncthreads(); /* Q is read */
+    finish<S>(m, l, u, Q, P, p, w, c0);
 }
 
 /* -- Host -------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 #ifdef __CUDACC__
 #include <cuda_pipeline.h>
+#define AT_FAR static __device__ __noinline__ /* what is rare must not cost the rest registers */
 
 template <class T> using shared = T *;
 
@@ -45,6 +46,7 @@ static __device__ inline void load4(double (&y)[4], const double *x)
     *(double2 *)(y + 2) = *(const double2 *)(x + 2);
 }
 #else
+#define AT_FAR static inline
 using emulate::arena;
 using emulate::commit;
 using emulate::copy16;
@@ -83,9 +85,23 @@ struct args {
 
 struct source {
     const struct at_view *x, *descale;
-    int64_t b, h;
+    int b, h;
     bool keys, direct;
 };
+
+/* Rows or keys lo <= . < hi of a sequence, in 32 bits: registers are what the kernels lack. */
+struct range {
+    int lo, hi;
+};
+
+/* The keys of this launch that row i sees, by length, window and causality. */
+AT_FN struct range keys_of(const struct args *p, int b, int i)
+{
+    int64_t end = at_min(at_keys_of(&p->a, &p->z, b), p->keys.hi);
+    struct at_span x = at_cut(at_keys(&p->a, &p->z, b, i), p->keys);
+    struct range y = {(int)at_min(x.lo, end), (int)at_min(x.hi, end)};
+    return y;
+}
 
 AT_FN int64_t source_offset(const struct at_attention *a, const struct source *s, int64_t row)
 {
@@ -97,15 +113,17 @@ AT_FN int64_t source_offset(const struct at_attention *a, const struct source *s
  * becomes zero and is not read. The copies are committed as one group. */
 template <int ROWS, int W, int LD, int NT>
 static __device__ inline void stage(shared<at_real> tile, const struct at_attention *a,
-                             const struct source &s, int64_t first, struct at_span in, int64_t c0)
+                                    const struct source &s, int first, struct range in, int c0)
 {
     constexpr int E = 16 / sizeof(at_real);
     const at_real *data = (const at_real *)s.x->data;
     bool near = !s.keys || !a->pages.table; /* rows lie one stride apart */
-    int64_t columns = s.x->dim[3] - c0, base = near ? source_offset(a, &s, first) : 0;
+    int columns = (int)s.x->dim[3] - c0;
+    int64_t base = near ? source_offset(a, &s, first) : 0;
     for (int x = (int)threadIdx.x; x < ROWS * W / E; x += NT) {
         int r = x / (W / E), c = x % (W / E) * E;
-        int64_t row = first + r, at = 0;
+        int row = first + r;
+        int64_t at = 0;
         bool inside = row >= in.lo && row < in.hi && c < columns;
         if (inside)
             at = near ? base + r * s.x->stride[2] : source_offset(a, &s, row);
@@ -158,7 +176,7 @@ AT_FN bool seen(const struct args *p, int64_t b, int64_t h, int64_t i, int64_t j
 }
 
 /* The finished score of a key that is seen, from its one-chain raw score. */
-AT_FN at_real scored(const struct args *p, at_real raw, int64_t b, int64_t h, int64_t i, int64_t j)
+AT_FAR at_real scored(const struct args *p, at_real raw, int64_t b, int64_t h, int64_t i, int64_t j)
 {
     if (p->a.plan.lanes != 1)
         raw = lanes_dot(&p->a, b, h, h / p->z.group, i, j);
@@ -171,7 +189,7 @@ AT_FN bool has_sign(float x) { return at_bits32(x) >> 31; }
 AT_FN bool has_sign(double x) { return at_bits64(x) >> 63; }
 
 /* The weight as PV reads it: see the head of this file. A NaN's sign is not left to chance. */
-AT_FN at_real marked(const struct args *p, at_real weight, bool hidden, int64_t b, int64_t h,
+AT_FAR at_real marked(const struct args *p, at_real weight, bool hidden, int64_t b, int64_t h,
                      int64_t i, int64_t j)
 {
     if (hidden)
@@ -183,7 +201,7 @@ AT_FN at_real marked(const struct args *p, at_real weight, bool hidden, int64_t 
 /* -- The end of a row -------------------------------------------------------------------------- */
 
 /* n columns from c0 of row i: a state, or with the sink taken in and divided, a result. */
-AT_FN void row_out(const struct args *p, struct at_row *row, int64_t b, int64_t h, int64_t i,
+AT_FAR void row_out(const struct args *p, struct at_row *row, int64_t b, int64_t h, int64_t i,
                    int64_t c0, int n)
 {
     const struct at_attention *a = &p->a;
