@@ -191,11 +191,12 @@ static inline enum at_status get_result(const struct result *r)
 
 /* -- A problem on the device ------------------------------------------------------------------- */
 
-/* Rows of the working type that can be copied 16 bytes at a time. */
-static inline bool direct(const struct at_view *x, const struct at_view *descale, int size)
+/* Rows stored as `dtype` that can be copied as they are, 16 bytes at a time. */
+static inline bool direct(const struct at_view *x, const struct at_view *descale,
+                          enum at_dtype dtype)
 {
-    int64_t each = 16 / size;
-    bool good = bytes_of(x->dtype) == size && x->stride[3] == 1 && !descale->data &&
+    int64_t each = 16 / bytes_of(dtype);
+    bool good = x->dtype == dtype && x->stride[3] == 1 && !descale->data &&
                 (uintptr_t)x->data % 16 == 0 && x->dim[3] % each == 0;
     for (int k = 0; k < 3; k++)
         good = good && x->stride[k] % each == 0;
@@ -233,6 +234,16 @@ static inline void examine(struct args *p, const struct at_attention *a)
     p->scale = at_rounded(s->scale);
     p->gain = at_drops(a) ? at_rounded(at_gain(a->dropout.p)) : 1;
     p->a.plan.cut = NULL;
+    p->splits = 1;
+}
+
+/* The split points of a plan, for a kernel that takes all splits in one launch. */
+static inline enum at_status cut_keys(struct args *p, const struct at_attention *a)
+{
+    p->splits = (int)a->plan.splits;
+    for (int k = 0; k <= p->splits && p->splits <= SPLITS; k++)
+        p->cut[k] = (int)at_split(a, k);
+    return p->splits <= SPLITS ? AT_OK : trouble(AT_ERR_UNSUPPORTED, "more splits than 128", "");
 }
 
 static inline void release(struct job *x)
@@ -268,10 +279,17 @@ static inline enum at_status job_open(struct job **job, const struct at_attentio
         for (int k = 0; k < 3 && status == AT_OK; k++)
             status = put_result(y, view[k], NULL);
     }
-    int size = (int)sizeof(at_real);
-    p->direct_q = direct(&p->a.q, &a->score.qscale, size);
-    p->direct_k = direct(&p->a.k, &a->score.kscale, size);
-    p->direct_v = direct(&p->a.v, &a->score.vscale, size);
+    enum at_dtype real = AT_BITS == 32 ? AT_F32 : AT_F64;
+    p->direct_q = direct(&p->a.q, &a->score.qscale, real);
+    p->direct_k = direct(&p->a.k, &a->score.kscale, real);
+    p->direct_v = direct(&p->a.v, &a->score.vscale, real);
+    p->stored = direct(&p->a.k, &a->score.kscale, AT_BF16) &&
+                direct(&p->a.v, &a->score.vscale, AT_BF16);
+    if (p->z.Sq > INT32_MAX || p->z.Skv > INT32_MAX || p->z.B * p->z.Hq > INT32_MAX)
+        status = trouble(AT_ERR_UNSUPPORTED, "rows, keys or heads past 2^31", "");
+    p->cut[0] = (int)keys.lo, p->cut[1] = (int)keys.hi;
+    if (status == AT_OK && to)
+        status = cut_keys(p, a);
     if (status != AT_OK) {
         release(y);
         *job = NULL;

@@ -90,7 +90,7 @@ static const struct at_engine decode_states = {.name = NAMED("-decode"),
 /* The device merges in key order; other orders are at_forward's. */
 static enum at_status decode(const struct at_attention *a, const struct at_result *to)
 {
-    if (a->plan.splits > 1 && a->plan.merge != AT_IN_ORDER)
+    if (a->plan.splits > 1 && (a->plan.merge != AT_IN_ORDER || a->plan.splits > 128))
         return at_forward(&decode_states, a, to);
     at_gpu_run *run = a->plan.compute == AT_F64 ? KERNEL(decode, f64) : KERNEL(decode, f32);
     return run(a, 0, at_split(a, a->plan.splits), NULL, to, NULL);

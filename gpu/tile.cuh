@@ -45,6 +45,22 @@ static __device__ inline void load4(double (&y)[4], const double *x)
     *(double2 *)y = *(const double2 *)x;
     *(double2 *)(y + 2) = *(const double2 *)(x + 2);
 }
+
+/* bf16 is the upper half of a float. */
+static __device__ inline void load_pair(float *y, unsigned w)
+{
+    y[0] = at_float(w << 16), y[1] = at_float(w & 0xffff0000u);
+}
+static __device__ inline void load4(float (&y)[4], const uint16_t *x)
+{
+    uint2 w = *(const uint2 *)x;
+    load_pair(y, w.x), load_pair(y + 2, w.y);
+}
+static __device__ inline void load8(float (&y)[8], const uint16_t *x)
+{
+    uint4 w = *(const uint4 *)x;
+    load_pair(y, w.x), load_pair(y + 2, w.y), load_pair(y + 4, w.z), load_pair(y + 6, w.w);
+}
 #else
 #define AT_FAR static inline
 using emulate::arena;
@@ -59,9 +75,20 @@ static inline void load4(at_real (&y)[4], shared<at_real> x)
     for (int e = 0; e < 4; e++)
         y[e] = x[e];
 }
+template <int N> static inline void load_bf16(float (&y)[N], shared<uint16_t> x)
+{
+    for (int e = 0; e < N; e++)
+        y[e] = at_float((uint32_t)x[e] << 16);
+}
+static inline void load4(float (&y)[4], shared<uint16_t> x) { load_bf16(y, x); }
+static inline void load8(float (&y)[8], shared<uint16_t> x) { load_bf16(y, x); }
+#define cudaTriggerProgrammaticLaunchCompletion()
+#define cudaGridDependencySynchronize()
 #endif
 
 /* -- The argument of every kernel ------------------------------------------------------------ */
+
+enum { SPLITS = 128 };
 
 /* The descriptor with device addresses, and what the host found out once. */
 struct args {
@@ -74,11 +101,11 @@ struct args {
     bool plain;            /* a score is scale*raw */
     bool sparse;           /* mask or bias: visibility is data */
     bool direct_q, direct_k, direct_v; /* rows of the working type, 16 bytes at a time */
+    bool stored;           /* k and v are bf16 rows that can be copied so */
     at_real scale, gain;
-    int64_t panels;        /* of W columns that Dv needs */
-    const int64_t *cut;    /* decode: splits+1 first keys */
-    int64_t splits;
-    struct at_state part;  /* decode: m, l (splits,...), u: states of all splits */
+    /* decode.cu: splits of the keys, and their states (row, split) and (row, split, column) */
+    int splits, cut[SPLITS + 1], width; /* width: of a row of u */
+    at_real *m, *l, *u;
 };
 
 /* -- Rows of q, k or v into shared memory ------------------------------------------------------ */
@@ -111,12 +138,12 @@ AT_FN int64_t source_offset(const struct at_attention *a, const struct source *s
 
 /* Rows first .. first+ROWS-1, columns c0 .. c0+W-1; what is not among `in` or the tensor's columns
  * becomes zero and is not read. The copies are committed as one group. */
-template <int ROWS, int W, int LD, int NT>
-static __device__ inline void stage(shared<at_real> tile, const struct at_attention *a,
+template <int ROWS, int W, int LD, int NT, class T>
+static __device__ inline void stage(shared<T> tile, const struct at_attention *a,
                                     const struct source &s, int first, struct range in, int c0)
 {
-    constexpr int E = 16 / sizeof(at_real);
-    const at_real *data = (const at_real *)s.x->data;
+    constexpr int E = 16 / sizeof(T);
+    const T *data = (const T *)s.x->data;
     bool near = !s.keys || !a->pages.table; /* rows lie one stride apart */
     int columns = (int)s.x->dim[3] - c0;
     int64_t base = near ? source_offset(a, &s, first) : 0;
@@ -127,7 +154,7 @@ static __device__ inline void stage(shared<at_real> tile, const struct at_attent
         bool inside = row >= in.lo && row < in.hi && c < columns;
         if (inside)
             at = near ? base + r * s.x->stride[2] : source_offset(a, &s, row);
-        if (s.direct) {
+        if (sizeof(T) != sizeof(at_real) || s.direct) {
             copy16(tile + (r * LD + c), data + (inside ? at + c0 + c : 0), inside);
             continue;
         }
@@ -137,7 +164,7 @@ static __device__ inline void stage(shared<at_real> tile, const struct at_attent
                 y = at_load(s.x, at + (c0 + c + e) * s.x->stride[3]);
             if (inside && s.descale->data)
                 y = y * at_load(s.descale, at_offset(s.descale, s.b, s.h, row, 0));
-            tile[r * LD + c + e] = y;
+            tile[r * LD + c + e] = (T)y;
         }
     }
     commit();
