@@ -276,8 +276,8 @@ static enum at_status dispatch(struct at_gpu_job *job)
 {
     struct job *x = (struct job *)job;
     int64_t bc = x->p.a.plan.bc, wide = at_max(x->p.z.D, x->p.z.Dv);
-    if (bc > 128)
-        return trouble(AT_ERR_UNSUPPORTED, "key tiles of more than 128 keys", "");
+    if (bc > 128 || x->p.splits > 1)
+        return trouble(AT_ERR_UNSUPPORTED, "one split, and key tiles of up to 128 keys", "");
 #ifndef __CUDACC__
     if (bc <= 16 && !at_emulation()->device_tiles)
         return go<shape<16, 32, 16, 4, 16, 1>>(x);

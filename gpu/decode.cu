@@ -227,7 +227,7 @@ static __global__ void merge(const __grid_constant__ struct args p)
     shared<at_real> a = all.take<at_real>(SPLITS), f = all.take<at_real>(SPLITS);
     struct range seen = keys_of(&p, b, i); /* empty: rows past q_len too */
     int t = (int)threadIdx.x;
-    bool mine = t < p.splits && p.cut[t] < seen.hi && p.cut[t + 1] > seen.lo && seen.lo < seen.hi;
+    bool mine = t < p.splits && at_max(p.cut[t], seen.lo) < at_min(p.cut[t + 1], seen.hi);
     if (p.ragged && i >= (int)at_rows_of(&p.a, &p.z, b))
         return;
     cudaGridDependencySynchronize(); /* the splits' states are written */
