@@ -48,8 +48,6 @@ struct at_emulation {
 };
 struct at_emulation *at_emulation(void);
 
-extern const struct at_engine at_gpu_emulated, at_gpu_decode_emulated;
-
 #ifdef __cplusplus
 }
 #endif

@@ -103,6 +103,8 @@ struct args {
     bool direct_q, direct_k, direct_v; /* rows of the working type, 16 bytes at a time */
     bool stored;           /* k and v are bf16 rows that can be copied so */
     at_real scale, gain;
+    float base2;           /* tensor cores: scale log2 e; */
+    bool pairs;            /* ... out takes two 16-bit numbers at a time */
     /* decode.cu: splits of the keys, and their states (row, split) and (row, split, column) */
     int splits, cut[SPLITS + 1], width; /* width: of a row of u */
     at_real *m, *l, *u;

@@ -1,8 +1,8 @@
 /* A random descriptor of the whole specification, painted from one number: dtypes, layouts, ragged
  * and paged sequences, windows, masks, bias, sink, descale, dropout, plans. Sizes stay small.
  * SPDX-License-Identifier: MIT */
-#ifndef RANDOM_PROBLEM_H
-#define RANDOM_PROBLEM_H
+#ifndef GPU_PROBLEM_H
+#define GPU_PROBLEM_H
 
 #include "at_math.h"
 #include "attest.h"
@@ -12,7 +12,7 @@
 
 enum { BATCH = 4, BYTES = 1 << 23 };
 
-struct random_problem {
+struct gpu_problem {
     struct at_attention a;
     struct at_result to;
     int64_t offset[BATCH], q_len[BATCH], kv_len[BATCH], q_start[BATCH], kv_start[BATCH], cut[8];
@@ -22,7 +22,7 @@ struct random_problem {
     size_t used;
 };
 
-static uint64_t draw(struct random_problem *x)
+static uint64_t draw(struct gpu_problem *x)
 {
     uint64_t z = x->state += 0x9e3779b97f4a7c15u; /* SplitMix64 */
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -30,9 +30,9 @@ static uint64_t draw(struct random_problem *x)
     return z ^ (z >> 31);
 }
 
-static int64_t below(struct random_problem *x, int64_t n) { return (int64_t)(draw(x) % (uint64_t)n); }
-static bool once_in(struct random_problem *x, int64_t n) { return below(x, n) == 0; }
-static double number(struct random_problem *x) /* sums of four uniforms: variance 4/3 */
+static int64_t below(struct gpu_problem *x, int64_t n) { return (int64_t)(draw(x) % (uint64_t)n); }
+static bool once_in(struct gpu_problem *x, int64_t n) { return below(x, n) == 0; }
+static double number(struct gpu_problem *x) /* sums of four uniforms: variance 4/3 */
 {
     double y = 0;
     for (int k = 0; k < 4; k++)
@@ -45,7 +45,7 @@ static int size_of(enum at_dtype d)
     return d == AT_F64 ? 8 : d == AT_F32 ? 4 : d == AT_F16 || d == AT_BF16 ? 2 : 1;
 }
 
-static enum at_dtype a_dtype(struct random_problem *x, bool wide)
+static enum at_dtype a_dtype(struct gpu_problem *x, bool wide)
 {
     static const enum at_dtype all[] = {AT_F32,     AT_F32,     AT_F32, AT_F16, AT_BF16,
                                         AT_F8_E4M3, AT_F8_E5M2, AT_F64};
@@ -53,11 +53,12 @@ static enum at_dtype a_dtype(struct random_problem *x, bool wide)
 }
 
 /* dim (d0,d1,d2,d3) in one of three orders, sometimes with gaps; painted. */
-static struct at_view tensor(struct random_problem *x, enum at_dtype dtype, int64_t d0, int64_t d1,
+static struct at_view tensor(struct gpu_problem *x, enum at_dtype dtype, int64_t d0, int64_t d1,
                              int64_t d2, int64_t d3, double amplitude)
 {
     struct at_view v = {x->space + x->used, dtype, {d0, d1, d2, d3}, {0, 0, 0, 0}};
-    int order[3][4] = {{3, 2, 1, 0}, {3, 1, 2, 0}, {2, 3, 1, 0}}, *o = order[below(x, 20) % 3 % (once_in(x, 4) ? 3 : 2)];
+    int order[3][4] = {{3, 2, 1, 0}, {3, 1, 2, 0}, {2, 3, 1, 0}};
+    int most = once_in(x, 4) ? 3 : 2, *o = order[below(x, most)];
     int64_t stride = 1;
     for (int k = 0; k < 4; k++) {
         v.stride[o[k]] = stride;
@@ -86,7 +87,7 @@ static struct at_view tensor(struct random_problem *x, enum at_dtype dtype, int6
 }
 
 /* An optional tensor whose extents may be repeated. */
-static struct at_view repeated(struct random_problem *x, enum at_dtype dtype, int64_t d0, int64_t d1,
+static struct at_view repeated(struct gpu_problem *x, enum at_dtype dtype, int64_t d0, int64_t d1,
                                int64_t d2, int64_t d3, double amplitude)
 {
     int64_t d[4] = {d0, d1, d2, d3}, e[4];
@@ -99,7 +100,7 @@ static struct at_view repeated(struct random_problem *x, enum at_dtype dtype, in
     return v;
 }
 
-static struct at_view flags(struct random_problem *x, int64_t d0, int64_t d1, int64_t d2, int64_t d3)
+static struct at_view flags(struct gpu_problem *x, int64_t d0, int64_t d1, int64_t d2, int64_t d3)
 {
     struct at_view v = repeated(x, AT_U8, d0, d1, d2, d3, 0);
     int64_t last = 0;
@@ -110,7 +111,7 @@ static struct at_view flags(struct random_problem *x, int64_t d0, int64_t d1, in
     return v;
 }
 
-static void sequences(struct random_problem *x, int64_t B, int64_t *Sq, int64_t *Skv, int *form)
+static void sequences(struct gpu_problem *x, int64_t B, int64_t *Sq, int64_t *Skv, int *form)
 {
     struct at_score *s = &x->a.score;
     *form = (int)below(x, 6); /* 0-2 dense, 3 ragged, 4 paged, 5 page list with ragged queries */
@@ -164,7 +165,7 @@ static void sequences(struct random_problem *x, int64_t B, int64_t *Sq, int64_t 
     *form = (int)(1000 + pages);
 }
 
-static void features(struct random_problem *x, bool wide)
+static void features(struct gpu_problem *x, bool wide)
 {
     struct at_score *s = &x->a.score;
     struct at_sizes z = at_sizes(&x->a);
@@ -196,7 +197,7 @@ static void features(struct random_problem *x, bool wide)
     }
 }
 
-static void plan(struct random_problem *x, int64_t most)
+static void plan(struct gpu_problem *x, int64_t most)
 {
     static const int64_t tile[] = {0, 1, 7, 16, 17, 64, 100, 128};
     struct at_plan *p = &x->a.plan;
@@ -215,7 +216,7 @@ static void plan(struct random_problem *x, int64_t most)
 }
 
 /* most: keys of the largest tile; few: at most so many queries (0: any). */
-static bool random_problem(struct random_problem *x, uint64_t seed, int64_t most, int64_t few, bool wide)
+static bool gpu_problem(struct gpu_problem *x, uint64_t seed, int64_t most, int64_t few, bool wide)
 {
     char *space = x->space ? x->space : (char *)malloc(BYTES);
     memset(x, 0, sizeof *x);
@@ -249,7 +250,7 @@ static bool random_problem(struct random_problem *x, uint64_t seed, int64_t most
 }
 
 /* Everything that a result's memory holds, from out to the end. */
-static size_t result_bytes(const struct random_problem *x)
+static size_t result_bytes(const struct gpu_problem *x)
 {
     return x->used - (size_t)((char *)x->to.out.data - x->space);
 }
