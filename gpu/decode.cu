@@ -22,7 +22,9 @@ template <class T_, int W_, int KEYS_> struct form {
 };
 
 static __device__ inline void load(at_real (&y)[4], shared<at_real> x) { load4(y, x); }
+#if AT_BITS == 32
 static __device__ inline void load(float (&y)[8], shared<uint16_t> x) { load8(y, x); }
+#endif
 
 /* Four pairs x of sequence b under key head g: row x / group, head g*group + x % group. */
 struct quad {

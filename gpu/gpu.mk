@@ -3,8 +3,9 @@
 # into the program; without that gpu/absent.c stands in for them.
 NVCC ?= nvcc
 CXX ?= c++
-CUDA ?= $(patsubst %/bin/nvcc,%,$(shell command -v $(NVCC)))
+CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
 GPU ?= 0
+override CPPFLAGS += -Igpu
 
 GPU_FLAGS = -std=c++17 -fno-exceptions -fno-rtti -ffp-contract=off -fno-math-errno -Wall -Wextra \
             $(filter -O% -g% -f% -m% -Wno-unknown-pragmas -Werror,$(CFLAGS)) -Iinclude -Igpu
