@@ -23,7 +23,4 @@ const struct at_engine at_gpu_decode = {.name = "gpu-decode", .arith = nothing, 
 const struct at_engine at_gpu_mma = {.name = "gpu-mma", .arith = nothing, .forward = refuse};
 const struct at_engine at_gpu_wgmma = {.name = "gpu-wgmma", .arith = nothing, .forward = refuse};
 
-void at_gpu_describe(char *text, size_t size)
-{
-    snprintf(text, size, "%s", why);
-}
+void at_gpu_describe(char *text, size_t size) { snprintf(text, size, "%s", why); }

@@ -6,13 +6,15 @@
  * its rows see. Its TX x TY threads stand in a grid: thread (tx,ty) owns rows ty + TY*i, the scores
  * of keys tx + TX*k, and columns 4*(tx + TX*g) .. +3 of u. Every sum lives in one thread and grows
  * in key (or column) order: that is why the bits agree, at no cost [BLISlab: register blocks].
- * K and V take turns in one buffer; each is copied while the other is at work. Differs from scalar.c
- * where a tile is partly hidden: the row passes it with what it sees (see tile.cuh, `marked`).
+ * K and V take turns in one buffer; each is copied while the other is at work. Differs from
+ * scalar.c where a tile is partly hidden: the row passes it with what it sees (see tile.cuh,
+ * `marked`).
  *
- * Any D: in panels of W columns. Any Dv: a block per panel, which recomputes the scores. Tiles of up
- * to BC keys. Not here: splits (their states are merged by at_forward, or decode.cu).
- * nvcc --fmad=false; compiled for AT_BITS 32 and 64. SPDX-License-Identifier: MIT */
-#include "device.cuh"
+ * Any D: in panels of W columns. Any Dv: a block per panel, which recomputes the scores. Tiles of
+ * up to BC keys. Not here: splits (their states are merged by at_forward, or decode.cu). nvcc
+ * --fmad=false; compiled for AT_BITS 32 and 64. SPDX-License-Identifier: MIT */
+#include "launch.cuh"
+#include "micro.cuh"
 
 template <int W_, int BR_, int BC_, int TX_, int TY_, int BLOCKS_> struct shape {
     static constexpr int W = W_, BR = BR_, BC = BC_, TX = TX_, TY = TY_, NT = TX * TY;
@@ -29,34 +31,12 @@ struct place {
     shared<int> lo, hi;
 };
 
-/* s[i][k] += sum of W columns of q and k, one chain. |err| <= ((1+eps)^D - 1) sum|q k| */
-template <class S>
-static __device__ inline void products(at_real (&s)[S::RM][S::KM], shared<at_real> Q, shared<at_real> K,
-                                int tx, int ty)
-{
-#pragma unroll 2
-    for (int c = 0; c < S::W; c += 4) {
-        at_real q[S::RM][4], k[S::KM][4];
-#pragma unroll
-        for (int i = 0; i < S::RM; i++)
-            load4(q[i], Q + ((ty + S::TY * i) * S::LD + c));
-#pragma unroll
-        for (int x = 0; x < S::KM; x++)
-            load4(k[x], K + ((tx + S::TX * x) * S::LD + c));
-#pragma unroll
-        for (int x = 0; x < 4 * S::RM * S::KM; x++) {
-            int e = x / (S::RM * S::KM), i = x / S::KM % S::RM, y = x % S::KM;
-            s[i][y] = at_fma(q[i][e], k[y][e], s[i][y]);
-        }
-    }
-}
-
 /* Raw to finished scores. Where not every score is scale*raw of a visible key, the thread's own
  * cells of P serve as its array, so that one rolled loop can ask everything of every key. Returns a
  * bit for each hidden key; its score is -inf, so that it does not count in the maximum. */
 template <class S>
 static __device__ inline uint64_t scores(at_real (&s)[S::RM][S::KM], shared<at_real> P,
-                                  const struct args &p, const struct place &w, bool simple)
+                                         const struct args &p, const struct place &w, bool simple)
 {
     uint64_t hidden = 0;
 #pragma unroll
@@ -82,8 +62,7 @@ static __device__ inline uint64_t scores(at_real (&s)[S::RM][S::KM], shared<at_r
     }
 #pragma unroll
     for (int x = 0; x < S::RM * S::KM; x++)
-        s[x / S::KM][x % S::KM] =
-            P[(w.ty + x / S::KM * S::TY) * S::LP + w.tx + x % S::KM * S::TX];
+        s[x / S::KM][x % S::KM] = P[(w.ty + x / S::KM * S::TY) * S::LP + w.tx + x % S::KM * S::TX];
     return hidden;
 }
 
@@ -91,7 +70,7 @@ static __device__ inline uint64_t scores(at_real (&s)[S::RM][S::KM], shared<at_r
  * weights into P. */
 template <class S>
 static __device__ inline void weights(const at_real (&s)[S::RM][S::KM], at_real (&m)[S::RM],
-                               at_real (&a)[S::RM], shared<at_real> P, int tx, int ty)
+                                      at_real (&a)[S::RM], shared<at_real> P, int tx, int ty)
 {
 #pragma unroll
     for (int i = 0; i < S::RM; i++) {
@@ -114,54 +93,22 @@ static __device__ inline void weights(const at_real (&s)[S::RM][S::KM], at_real 
 /* The thread's own weights, marked where a value is not to be read. */
 template <class S>
 static __device__ inline void mark(shared<at_real> P, uint64_t hidden, const struct args &p,
-                            const struct place &w)
+                                   const struct place &w)
 {
 #pragma unroll 1
     for (int x = 0; x < S::RM * S::KM; x++) {
         int r = w.ty + x / S::KM * S::TY, k = w.tx + x % S::KM * S::TX;
-        P[r * S::LP + k] = marked(&p, P[r * S::LP + k], hidden >> x & 1, w.b, w.h, w.row0 + r,
-                                  w.j0 + k);
-    }
-}
-
-/* u[i][c] = sum of p v, and l = the sum of p over row tx % RM, both in key order. MARKED: obey the
- * signs. |err| <= ((1+eps)^n - 1) sum p|v| */
-template <class S, bool MARKED>
-static __device__ inline void weigh(at_real (&u)[S::RM][S::CM * 4], at_real &l, shared<at_real> P,
-                             shared<at_real> V, int tx, int ty)
-{
-#pragma unroll 1
-    for (int j = 0; j < S::BC; j += 4) {
-        at_real p[S::RM][4], mine[4];
-        load4(mine, P + ((ty + S::TY * (tx % S::RM)) * S::LP + j));
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            l += MARKED && mine[e] < 0 ? -mine[e] : mine[e];
-#pragma unroll
-        for (int i = 0; i < S::RM; i++)
-            load4(p[i], P + ((ty + S::TY * i) * S::LP + j));
-#pragma unroll
-        for (int x = 0; x < 4 * S::CM; x++) {
-            int e = x / S::CM, g = x % S::CM;
-            at_real v[4];
-            load4(v, V + ((j + e) * S::LD + 4 * (tx + S::TX * g)));
-#pragma unroll
-            for (int i = 0; i < S::RM; i++)
-#pragma unroll
-                for (int c = 0; c < 4; c++)
-                    if (!MARKED || !has_sign(p[i][e]))
-                        u[i][4 * g + c] = at_fma(p[i][e], v[c], u[i][4 * g + c]);
-        }
+        P[r * S::LP + k] =
+            marked(&p, P[r * S::LP + k], hidden >> x & 1, w.b, w.h, w.row0 + r, w.j0 + k);
     }
 }
 
 /* Rows of u to where they go; through the thread's own cells of shared memory, so that one rolled
  * loop serves every kind of output. */
 template <class S>
-static __device__ inline void finish(const at_real (&m)[S::RM], const at_real (&l)[S::RM],
-                                     const at_real (&u)[S::RM][S::CM * 4], shared<at_real> U,
-                                     shared<at_real> P, const struct args &p, const struct place &w,
-                                     int c0)
+static __device__ inline void
+finish(const at_real (&m)[S::RM], const at_real (&l)[S::RM], const at_real (&u)[S::RM][S::CM * 4],
+       shared<at_real> U, shared<at_real> P, const struct args &p, const struct place &w, int c0)
 {
 #pragma unroll
     for (int i = 0; i < S::RM; i++) {
@@ -187,7 +134,8 @@ static __device__ inline void finish(const at_real (&m)[S::RM], const at_real (&
 
 /* blockIdx.x: head, sequence, panel of Dv; blockIdx.y: rows, those that see most first. */
 template <class S>
-static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_constant__ struct args p)
+static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
+    attend(const __grid_constant__ struct args p)
 {
     constexpr int RM = S::RM, KM = S::KM, CM = S::CM;
     const struct at_attention &a = p.a;
@@ -196,9 +144,14 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_c
     shared<at_real> Q = all.take<at_real>(S::BR * S::LD), KV = all.take<at_real>(S::BC * S::LD);
     shared<at_real> P = all.take<at_real>(S::BR * S::LP);
     int bc = (int)a.plan.bc, Hq = (int)z.Hq, B = (int)z.B, x = (int)blockIdx.x;
-    struct place w = {x / Hq % B, x % Hq, (int)(gridDim.y - 1 - blockIdx.y) * S::BR, 0,
-                      (int)threadIdx.x % S::TX, (int)threadIdx.x / S::TX,
-                      all.take<int>(S::BR), all.take<int>(S::BR)};
+    struct place w = {x / Hq % B,
+                      x % Hq,
+                      (int)(gridDim.y - 1 - blockIdx.y) * S::BR,
+                      0,
+                      (int)threadIdx.x % S::TX,
+                      (int)threadIdx.x / S::TX,
+                      all.take<int>(S::BR),
+                      all.take<int>(S::BR)};
     int c0 = x / (Hq * B) * S::W, g = w.h / (int)z.group, rows = (int)at_rows_of(&a, &z, w.b);
     struct range mine = {w.row0, (int)at_min(w.row0 + S::BR, rows)};
     struct range first = keys_of(&p, w.b, w.row0), last = keys_of(&p, w.b, mine.hi - 1);
@@ -221,13 +174,13 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_c
     }
     for (; work && w.j0 < block.hi; w.j0 += bc) { /* key tiles */
         at_real s[RM][KM] = {}, worth[RM], lt = 0, ut[RM][CM * 4] = {};
-        bool whole = w.j0 >= last.lo && w.j0 + S::BC <= first.hi && bc == S::BC &&
-                     !p.sparse && !at_drops(&a);
+        bool whole = w.j0 >= last.lo && w.j0 + S::BC <= first.hi && bc == S::BC && !p.sparse &&
+                     !at_drops(&a);
         wait_copies<0>();
         __syncthreads(); /* Q and K are here */
         products<S>(s, Q, KV, w.tx, w.ty);
         for (int d = S::W; d < (int)z.D; d += S::W) { /* panels of columns */
-            __syncthreads(); /* the panel before is read */
+            __syncthreads();                          /* the panel before is read */
             stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, d);
             stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0, block, d);
             wait_copies<0>();
@@ -254,12 +207,12 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_c
                 u[i][c] = at_take(worth[i], u[i][c], ut[i][c]);
         }
         __syncthreads(); /* V and P are read */
+        if (w.j0 + bc >= block.hi)
+            break;
         if (z.D > S::W)
             stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, 0);
         stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0 + bc, block, 0);
     }
-    wait_copies<0>();
-    __syncthreads(); /* Q is read */
     finish<S>(m, l, u, Q, P, p, w, c0);
 }
 
@@ -268,7 +221,8 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_c
 template <class S> static enum at_status go(struct job *x)
 {
     int64_t panels = (x->p.z.Dv + S::W - 1) / S::W, blocks = (x->p.z.Sq + S::BR - 1) / S::BR;
-    return launch(x, attend<S>, "attend", x->p.z.Hq * x->p.z.B * panels, blocks, 1, S::NT, S::bytes);
+    return launch(x, attend<S>, "attend", x->p.z.Hq * x->p.z.B * panels, blocks, 1, S::NT,
+                  S::bytes);
 }
 
 /*                  W  BR   BC  TX  TY  blocks */
@@ -286,7 +240,8 @@ static enum at_status dispatch(struct at_gpu_job *job)
 #endif
 #if AT_BITS == 32
     if (bc <= 64)
-        return wide <= 64 ? go<shape<64, 128, 64, 8, 16, 2>>(x) : go<shape<128, 64, 64, 8, 16, 2>>(x);
+        return wide <= 64 ? go<shape<64, 128, 64, 8, 16, 2>>(x)
+                          : go<shape<128, 64, 64, 8, 16, 2>>(x);
     return go<shape<128, 128, 128, 16, 16, 1>>(x);
 #else
     (void)wide;

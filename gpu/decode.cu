@@ -4,20 +4,22 @@
  *
  * A block owns four pairs (query row, head) that share a key head, W columns of u, and the keys of
  * one split; K and V are read once for the four. In a tile of keys (1) a thread owns one key and HT
- * pairs: a score is one chain over the columns; (2) a warp owns one pair: its lanes are keys for the
- * weights, then columns for P V, each a chain over keys. K of the next tile is copied during P V, V
- * during the scores. `merge` then joins a row's states: the factors of every step need only the
- * maxima before it, so they are found side by side; in sequence remain two products and a sum.
+ * pairs: a score is one chain over the columns; (2) a warp owns one pair: its lanes are keys for
+ * the weights, then columns for P V, each a chain over keys. K of the next tile is copied during P
+ * V, V during the scores. `merge` then joins a row's states: the factors of every step need only
+ * the maxima before it, so they are found side by side; in sequence remain two products and a sum.
  *
  * K and V stay as stored where they are bf16 (T), else become the working type on their way.
- * Not here: other merge orders and more than SPLITS splits (at_forward). SPDX-License-Identifier: MIT */
-#include "device.cuh"
+ * Not here: other merge orders and more than SPLITS splits (at_forward). SPDX-License-Identifier:
+ * MIT */
+#include "launch.cuh"
+#include "splits.cuh"
 
 template <class T_, int W_, int KEYS_> struct form {
     typedef T_ T;
     static constexpr int W = W_, KEYS = KEYS_, G = 4, NT = 128, HT = G * KEYS / NT;
-    static constexpr int C = sizeof(T) == 2 ? 8 : 4;    /* columns that one load brings */
-    static constexpr int LD = W + 16 / (int)sizeof(T);  /* eight keys' vectors fall in eight banks */
+    static constexpr int C = sizeof(T) == 2 ? 8 : 4;   /* columns that one load brings */
+    static constexpr int LD = W + 16 / (int)sizeof(T); /* eight keys' vectors fall in eight banks */
     static_assert(KEYS % 32 == 0 && W <= 128 && W % 8 == 0, "a warp is one pair, 4 columns a lane");
 };
 
@@ -25,17 +27,6 @@ static __device__ inline void load(at_real (&y)[4], shared<at_real> x) { load4(y
 #if AT_BITS == 32
 static __device__ inline void load(float (&y)[8], shared<uint16_t> x) { load8(y, x); }
 #endif
-
-/* Four pairs x of sequence b under key head g: row x / group, head g*group + x % group. */
-struct quad {
-    int b, g, x0, pairs, split;
-};
-
-static __device__ inline int row_of(const struct args &p, int x) { return x / (int)p.z.group; }
-static __device__ inline int head_of(const struct args &p, int g, int x)
-{
-    return g * (int)p.z.group + x % (int)p.z.group;
-}
 
 /* All columns of the four queries, D rounded up to panels; zero where there is none. */
 template <class F>
@@ -74,7 +65,8 @@ static __device__ inline void products(at_real (&s)[F::HT], shared<at_real> Q,
     }
 }
 
-/* Scores of one pair to weights, by one warp; m moves on; what earlier sums are worth is returned. */
+/* Scores of one pair to weights, by one warp; m moves on; what earlier sums are worth is returned.
+ */
 template <class F>
 static __device__ inline at_real weights(shared<at_real> P, shared<int> hidden, at_real &m,
                                          const struct args &p, const struct quad &w, int j0,
@@ -117,27 +109,6 @@ static __device__ inline void weigh(at_real (&u)[4], at_real &l, shared<at_real>
     }
 }
 
-/* Columns c .. c+3 of a pair's row: the state of the split, or where there is one split, the end. */
-static __device__ inline void store(const struct args &p, const struct quad &w, int warp, int c,
-                                    struct at_row &row)
-{
-    int x = w.x0 + warp, i = row_of(p, x), h = head_of(p, w.g, x);
-    bool live = x < w.pairs;
-    if (c >= p.width || (!live && (p.splits > 1 || p.ragged || i >= (int)p.z.Sq)))
-        return;
-    if (p.splits == 1) {
-        if (!live)
-            at_row_clear(&row, -(at_real)INFINITY, 4);
-        row_out(&p, &row, w.b, h, i, c, 4);
-        return;
-    }
-    int64_t at = ((w.b * p.z.Hq + h) * p.z.Sq + i) * p.splits + w.split;
-    if (c == 0)
-        p.m[at] = row.m, p.l[at] = row.l;
-    for (int e = 0; e < 4; e++)
-        p.u[at * p.width + c + e] = row.u[e];
-}
-
 /* blockIdx.x: split, key head, sequence, four pairs, panel of Dv. */
 template <class F>
 static __global__ void __launch_bounds__(F::NT) decode(const __grid_constant__ struct args p)
@@ -152,9 +123,10 @@ static __global__ void __launch_bounds__(F::NT) decode(const __grid_constant__ s
     shared<int> hidden = all.take<int>(F::G * F::KEYS);
     shared<typename F::T> K = all.take<typename F::T>(F::KEYS * F::LD);
     shared<typename F::T> V = all.take<typename F::T>(F::KEYS * F::W);
-    struct quad w = {n / p.splits / Hkv % B, n / p.splits % Hkv, n / p.splits / Hkv / B % quads * F::G,
-                     0, n % p.splits};
-    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, key = (int)threadIdx.x % F::KEYS;
+    struct quad w = {n / p.splits / Hkv % B, n / p.splits % Hkv,
+                     n / p.splits / Hkv / B % quads * F::G, 0, n % p.splits};
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32,
+        key = (int)threadIdx.x % F::KEYS;
     int first = (int)threadIdx.x / F::KEYS * F::HT, c0 = n / p.splits / Hkv / B / quads * F::W;
     w.pairs = (int)at_rows_of(&a, &z, w.b) * group;
     cudaTriggerProgrammaticLaunchCompletion(); /* merge may be put in place; it waits for us */
@@ -181,7 +153,7 @@ static __global__ void __launch_bounds__(F::NT) decode(const __grid_constant__ s
         __syncthreads(); /* K is here */
         products<F>(s, Q + first * width, K + key * F::LD, width);
         for (int d = F::W; d < width; d += F::W) { /* panels of columns */
-            __syncthreads(); /* the panel before is read */
+            __syncthreads();                       /* the panel before is read */
             stage<F::KEYS, F::W, F::LD, F::NT>(K, &a, k, j0, block, d);
             wait_copies<0>();
             __syncthreads(); /* this one is here */
@@ -219,52 +191,6 @@ static __global__ void __launch_bounds__(F::NT) decode(const __grid_constant__ s
     store(p, w, warp, lane < F::W / 4 ? c0 + column : p.width, row);
 }
 
-/* One row a block, a column a thread: the states of its splits joined in key order, then the end. */
-static __global__ void merge(const __grid_constant__ struct args p)
-{
-    constexpr int BATCH = 32, NT = 128; /* loads in flight */
-    int n = (int)blockIdx.x, S = (int)p.z.Sq, Hq = (int)p.z.Hq, b = n / S / Hq, i = n % S;
-    ARENA(all);
-    shared<at_real> m = all.take<at_real>(SPLITS), ls = all.take<at_real>(SPLITS);
-    shared<at_real> a = all.take<at_real>(SPLITS), f = all.take<at_real>(SPLITS);
-    struct range seen = keys_of(&p, b, i); /* empty: rows past q_len too */
-    int t = (int)threadIdx.x;
-    bool mine = t < p.splits && at_max(p.cut[t], seen.lo) < at_min(p.cut[t + 1], seen.hi);
-    if (p.ragged && i >= (int)at_rows_of(&p.a, &p.z, b))
-        return;
-    cudaGridDependencySynchronize(); /* the splits' states are written */
-    m[t] = mine ? p.m[(int64_t)n * p.splits + t] : -(at_real)INFINITY;
-    ls[t] = mine ? p.l[(int64_t)n * p.splits + t] : 0;
-    __syncthreads(); /* maxima and sums are here */
-    at_real before = -(at_real)INFINITY, top;
-    for (int x = 0; x < t; x++)
-        before = at_larger(before, m[x]);
-    top = at_larger(before, m[t]) + 0;
-    a[t] = at_worth(before, top); /* of an empty split: 1, not used */
-    f[t] = at_worth(m[t], top);
-    __syncthreads(); /* factors are here */
-    for (int c = t; c < (int)p.z.Dv; c += NT) {
-        at_real x[BATCH], u = 0;
-        struct at_row row = {-(at_real)INFINITY, 0, &u};
-        const at_real *part = p.u + (int64_t)n * p.splits * p.width + c;
-        for (int s0 = 0; s0 < p.splits; s0 += BATCH) {
-#pragma unroll
-            for (int s = 0; s < BATCH; s++)
-                x[s] = s0 + s < p.splits && ls[s0 + s] != 0 ? part[(int64_t)(s0 + s) * p.width] : 0;
-#pragma unroll
-            for (int s = 0; s < BATCH; s++) {
-                if (s0 + s >= p.splits || ls[s0 + s] == 0)
-                    continue;
-                bool empty = row.l == 0; /* chosen away: at_row_merge */
-                row.m = at_larger(row.m, m[s0 + s]);
-                row.l = empty ? (at_real)ls[s0 + s] : at_join(a[s0 + s], row.l, f[s0 + s], ls[s0 + s]);
-                u = empty ? x[s] : at_join(a[s0 + s], u, f[s0 + s], x[s]);
-            }
-        }
-        row_out(&p, &row, b, n / S % Hq, i, c, 1);
-    }
-}
-
 /* -- Host -------------------------------------------------------------------------------------- */
 
 template <class F> static enum at_status go(struct job *x)
@@ -285,8 +211,8 @@ template <class F> static enum at_status go(struct job *x)
         p->m = (at_real *)m, p->l = (at_real *)l, p->u = (at_real *)u;
     }
     if (status == AT_OK)
-        status = launch(x, decode<F>, "decode", p->splits * p->z.Hkv * p->z.B * quads * panels, 1, 1,
-                        F::NT, (int)bytes);
+        status = launch(x, decode<F>, "decode", p->splits * p->z.Hkv * p->z.B * quads * panels, 1,
+                        1, F::NT, (int)bytes);
     if (status == AT_OK && p->splits > 1)
         status = launch(x, merge, "merge", rows, 1, 1, 128, 4 * SPLITS * (int)real, true);
     return status;
@@ -298,7 +224,8 @@ static enum at_status dispatch(struct at_gpu_job *job)
     struct args *p = &x->p;
     int64_t bc = p->a.plan.bc, wide = at_max(p->z.D, p->z.Dv);
     if (bc > 64 || p->z.D > 2048)
-        return trouble(AT_ERR_UNSUPPORTED, "decode has tiles of up to 64 keys, rows of up to 2048", "");
+        return trouble(AT_ERR_UNSUPPORTED, "decode has tiles of up to 64 keys, rows of up to 2048",
+                       "");
 #ifndef __CUDACC__
     if (!at_emulation()->device_tiles)
         return bc <= 32 ? go<form<at_real, 32, 32>>(x) : go<form<at_real, 32, 64>>(x);

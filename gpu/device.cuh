@@ -10,6 +10,25 @@
 #include <cuda_runtime.h>
 #else
 #include "emulate.h"
+typedef int cudaError_t;
+enum { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
+enum { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+
+static inline cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+    *p = malloc(bytes ? bytes : 1);
+    return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+static inline cudaError_t cudaFree(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+static inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int)
+{
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
 #endif
 #include "tile.cuh"
 #include <stdio.h>
@@ -93,8 +112,10 @@ static inline enum at_status put(struct job *x, const void *from, size_t bytes, 
 
 static inline int bytes_of(enum at_dtype d)
 {
-    return d == AT_F64 || d == AT_I64 ? 8 : d == AT_F32 || d == AT_I32 ? 4
-           : d == AT_F16 || d == AT_BF16 ? 2 : 1;
+    return d == AT_F64 || d == AT_I64    ? 8
+           : d == AT_F32 || d == AT_I32  ? 4
+           : d == AT_F16 || d == AT_BF16 ? 2
+                                         : 1;
 }
 
 static inline int64_t elements(const struct at_view *x)
@@ -136,22 +157,24 @@ static inline void copy_view(const struct at_view *to, const struct at_view *fro
 {
     size_t size = (size_t)bytes_of(to->dtype);
     for (int64_t b = 0; b < to->dim[0]; b++)
-    for (int64_t h = 0; h < to->dim[1]; h++)
-    for (int64_t s = 0; s < to->dim[2]; s++)
-    for (int64_t c = 0; c < to->dim[3]; c++)
-        memcpy((char *)to->data + (size_t)at_offset(to, b, h, s, c) * size,
-               (const char *)from->data + (size_t)at_offset(from, b, h, s, c) * size, size);
+        for (int64_t h = 0; h < to->dim[1]; h++)
+            for (int64_t s = 0; s < to->dim[2]; s++)
+                for (int64_t c = 0; c < to->dim[3]; c++)
+                    memcpy((char *)to->data + (size_t)at_offset(to, b, h, s, c) * size,
+                           (const char *)from->data + (size_t)at_offset(from, b, h, s, c) * size,
+                           size);
 }
 
 static inline struct at_view contiguous(const struct at_view *x, void *data)
 {
     const int64_t *d = x->dim;
-    struct at_view y = {data, x->dtype, {d[0], d[1], d[2], d[3]},
-                        {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1}};
+    struct at_view y = {
+        data, x->dtype, {d[0], d[1], d[2], d[3]}, {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1}};
     return y;
 }
 
-/* A result view becomes a device view. fill: what a row of no sequence holds; NULL: what is there. */
+/* A result view becomes a device view. fill: what a row of no sequence holds; NULL: what is there.
+ */
 static inline enum at_status put_result(struct job *x, struct at_view *v, const double *fill)
 {
     struct result *r = &x->result[x->results++];
@@ -207,10 +230,11 @@ static inline enum at_status put_inputs(struct job *x)
 {
     struct at_attention *a = &x->p.a;
     struct at_score *s = &a->score;
-    int64_t B = x->p.z.B, entries = a->pages.table && a->pages.indptr ? a->pages.indptr[B]
-                                                                      : B * a->pages.width;
-    struct at_view *view[] = {&a->q, &a->k, &a->v, &s->bias, &s->mask, &s->alibi, &s->sink,
-                              &s->qscale, &s->kscale, &s->vscale, &a->dropout.keep};
+    int64_t B = x->p.z.B,
+            entries = a->pages.table && a->pages.indptr ? a->pages.indptr[B] : B * a->pages.width;
+    struct at_view *view[] = {&a->q,      &a->k,      &a->v,           &s->bias,
+                              &s->mask,   &s->alibi,  &s->sink,        &s->qscale,
+                              &s->kscale, &s->vscale, &a->dropout.keep};
     const int64_t **array[] = {&s->offset, &s->q_len, &s->kv_len, &s->q_start, &s->kv_start};
     enum at_status status = AT_OK;
     for (size_t k = 0; k < sizeof view / sizeof *view && status == AT_OK; k++)
@@ -283,8 +307,8 @@ static inline enum at_status job_open(struct job **job, const struct at_attentio
     p->direct_q = direct(&p->a.q, &a->score.qscale, real);
     p->direct_k = direct(&p->a.k, &a->score.kscale, real);
     p->direct_v = direct(&p->a.v, &a->score.vscale, real);
-    p->stored = direct(&p->a.k, &a->score.kscale, AT_BF16) &&
-                direct(&p->a.v, &a->score.vscale, AT_BF16);
+    p->stored =
+        direct(&p->a.k, &a->score.kscale, AT_BF16) && direct(&p->a.v, &a->score.vscale, AT_BF16);
     if (p->z.Sq > INT32_MAX || p->z.Skv > INT32_MAX || p->z.B * p->z.Hq > INT32_MAX)
         status = trouble(AT_ERR_UNSUPPORTED, "rows, keys or heads past 2^31", "");
     p->cut[0] = (int)keys.lo, p->cut[1] = (int)keys.hi;
@@ -308,84 +332,6 @@ static inline enum at_status job_close(struct at_gpu_job *job, enum at_status st
             status = get_result(&x->result[k]);
     release(x);
     return status;
-}
-
-/* What every kernel's file offers outside: at_gpu_run with its way to launch. */
-static inline enum at_status run(const struct at_attention *a, int64_t j0, int64_t j1,
-                                 const struct at_state *x, const struct at_result *to,
-                                 struct at_gpu_job **keep, enum at_status (*go)(struct at_gpu_job *))
-{
-    struct job *job;
-    enum at_status status = job_open(&job, a, {j0, j1}, x, to);
-    if (status != AT_OK)
-        return status;
-    job->go = go;
-    job->close = job_close;
-    if (!keep)
-        return job_close(job, go(job));
-    *keep = job;
-    return AT_OK;
-}
-
-#define JOIN(x, y, z) at_##x##_##y##z
-#define JOINED(x, y, z) JOIN(x, y, z)
-#ifdef __CUDACC__
-#define MACHINE cuda
-#else
-#define MACHINE emulated
-#endif
-#define RUN(name, bits, go)                                                                        \
-    extern "C" enum at_status JOINED(name, MACHINE, bits)(                                         \
-        const struct at_attention *a, int64_t j0, int64_t j1, const struct at_state *x,            \
-        const struct at_result *to, struct at_gpu_job **job)                                       \
-    {                                                                                              \
-        return run(a, j0, j1, x, to, job, go);                                                     \
-    }
-#if AT_BITS == 32
-#define BITS _f32
-#else
-#define BITS _f64
-#endif
-
-/* -- Launches ---------------------------------------------------------------------------------- */
-
-/* threads a block, bytes of shared memory a block; after: may start before the launch ahead of it
- * has ended, and waits by itself. An empty grid is no launch. */
-static inline enum at_status launch(struct job *x, void (*kernel)(const struct args), const char *name,
-                                    int64_t gx, int64_t gy, int64_t gz, unsigned threads, int bytes,
-                                    bool after = false)
-{
-    struct at_gpu_evidence *note = at_gpu_note();
-    if (gx == 0 || gy == 0 || gz == 0)
-        return AT_OK;
-    if (gx > 0x7fffffff || gy > 65535 || gz > 65535)
-        return trouble(AT_ERR_UNSUPPORTED, "more blocks than a grid has", name);
-    snprintf(note->kernel, sizeof note->kernel, "%s", name);
-    note->grid[0] = (unsigned)gx, note->grid[1] = (unsigned)gy, note->grid[2] = (unsigned)gz;
-    note->block = threads, note->shared = (unsigned)bytes;
-    note->launches++;
-    dim3 grid((unsigned)gx, (unsigned)gy, (unsigned)gz);
-#ifdef __CUDACC__
-    cudaFuncAttributes f;
-    enum at_status status = checked(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), name);
-    if (status == AT_OK && note->launches <= 2 && cudaFuncGetAttributes(&f, kernel) == cudaSuccess)
-        note->registers = f.numRegs;
-    cudaLaunchAttribute overlap;
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t how = {};
-    how.gridDim = grid, how.blockDim = dim3(threads), how.dynamicSmemBytes = (size_t)bytes;
-    how.attrs = &overlap, how.numAttrs = after ? 1 : 0;
-    if (status == AT_OK)
-        status = checked(cudaLaunchKernelEx(&how, kernel, x->p), name);
-    return status;
-#else
-    (void)after;
-    if (!emulate::launch(kernel, grid, threads, (size_t)bytes, x->p))
-        return trouble(AT_ERR_UNSUPPORTED, name, emulate::fault_text);
-    return AT_OK;
-#endif
 }
 
 #endif

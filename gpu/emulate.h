@@ -7,7 +7,8 @@
  *     threads at one element, one of them writing, with no barrier between - a barrier or shuffle
  *     that some threads of the block (warp) do not reach, or reach at another line.
  * Device memory is malloc's, sized to the byte, so that AddressSanitizer sees wrong indices there.
- * Not emulated: __syncwarp, atomics, cooperating blocks, tensor cores; time. No C++ library is used.
+ * Not emulated: __syncwarp, atomics, cooperating blocks, tensor cores; time. No C++ library is
+ * used.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef EMULATE_H
@@ -41,7 +42,7 @@ inline char fault_text[200];
 
 /* -- One block ------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, WARP = 32, ARRAYS = 8, COPIES = 128, STACK = 1 << 17 };
+enum { THREADS = 256, WARP = 32, ARRAYS = 8, COPIES = 128, STACK = 1 << 18 };
 enum state { READY, SHUFFLE, BARRIER, DONE };
 
 /* Who wrote and who read an element, and in which interval between barriers (0: never). */
@@ -105,15 +106,20 @@ __attribute__((noreturn)) static inline void leave(enum state state, int line)
     _longjmp(now->scheduler, 1);
 }
 
-/* The first fault of a launch is kept; its block ends here. */
-__attribute__((noreturn)) static inline void fault(const char *what, int line, int64_t x, int64_t y)
+/* The first fault of a launch is kept; its block ends. */
+static inline void record(int line, const char *what, int64_t x, int64_t y)
 {
+    now->failed = true;
 #pragma omp critical(emulated_fault)
     if (!fault_text[0])
         snprintf(fault_text, sizeof fault_text,
                  "block (%u,%u,%u) thread %d after line %d: %s (%lld, %lld)", now->index.x,
                  now->index.y, now->index.z, self->id, line, what, (long long)x, (long long)y);
-    now->failed = true;
+}
+
+__attribute__((noreturn)) static inline void fault(const char *what, int line, int64_t x, int64_t y)
+{
+    record(line, what, x, y);
     leave(DONE, line);
 }
 
@@ -200,8 +206,8 @@ struct arena {
                       (int64_t)now->bytes, (int64_t)now->limit);
             now->arrays++;
             *a = {(char *)calloc((size_t)n, sizeof(T)),
-                  (struct touch *)calloc((size_t)n, sizeof(struct touch)),
-                  n - now->control->shrink, (int)sizeof(T)};
+                  (struct touch *)calloc((size_t)n, sizeof(struct touch)), n - now->control->shrink,
+                  (int)sizeof(T)};
         }
         return {a, 0};
     }
@@ -221,10 +227,7 @@ template <class T> static inline void copy16(shared<T> to, const T *from, bool i
         writes(to.a, to.at + x, true);
 }
 
-static inline void commit()
-{
-    self->group[self->groups++] = self->copies;
-}
+static inline void commit() { self->group[self->groups++] = self->copies; }
 
 /* All but the last `left` committed groups have landed. */
 static inline void wait(int left)
@@ -252,7 +255,7 @@ static inline void barrier(int line)
 {
     __atomic_fetch_or(&now->control->lines[line / 64 % 8], (uint64_t)1 << (line % 64),
                       __ATOMIC_RELAXED);
-    if (line == now->control->skip_line)
+    if (line == now->control->skip_line && (self->id == 0 || !now->control->skip_lone))
         self->line = line;
     else
         pause(BARRIER, line);
@@ -273,162 +276,8 @@ template <class T> static inline T shuffle(T x, int lane, int line)
 #define __shfl_sync(mask, x, lane, width)                                                          \
     emulate::shuffle(x, emulate::self->id % emulate::WARP / (width) * (width) + (lane), __LINE__)
 
-/* -- The scheduler --------------------------------------------------------------------------- */
-
-static inline void enter()
-{
-    now->body(now->kernel, now->args);
-    leave(DONE, 0);
-}
-
-static inline void resume(struct fiber *f)
-{
-    bool fresh = f->turn < 0;
-    self = f;
-    if (_setjmp(now->scheduler))
-        return;
-    if (fresh) {
-        f->turn = 0;
-        setcontext(&f->start);
-    }
-    _longjmp(f->where, 1);
-}
-
-/* Threads first .. last-1 all stand in this state at one line: they may go on. */
-static inline bool release(struct block *b, int first, int last, enum state state)
-{
-    for (int t = first; t < last; t++)
-        if (b->fiber[t].state != state || b->fiber[t].line != b->fiber[first].line)
-            return false;
-    for (int t = first; t < last; t++)
-        b->fiber[t].state = READY;
-    return true;
-}
-
-static inline bool step(struct block *b)
-{
-    bool ran = false;
-    for (int x = 0; x < b->threads && !b->failed; x++) { /* there and back: no order is promised */
-        struct fiber *f = &b->fiber[b->interval % 2 ? x : b->threads - 1 - x];
-        if (f->state == READY) {
-            resume(f);
-            ran = true;
-        }
-    }
-    for (int w = 0; w < b->threads; w += WARP)
-        ran = release(b, w, w + WARP < b->threads ? w + WARP : b->threads, SHUFFLE) || ran;
-    return ran && !b->failed;
-}
-
-static inline void run(struct block *b)
-{
-    b->interval = 1;
-    b->arrays = 0;
-    b->bytes = 0;
-    b->failed = false;
-    for (int t = 0; t < b->threads; t++) {
-        struct fiber *f = &b->fiber[t];
-        f->thread = dim3((unsigned)t, 0, 0);
-        f->id = t;
-        f->line = f->taken = f->copies = f->groups = 0;
-        f->turn = -1;
-        f->state = READY;
-        getcontext(&f->start);
-        f->start.uc_stack.ss_sp = f->stack;
-        f->start.uc_stack.ss_size = STACK;
-        f->start.uc_link = NULL;
-        makecontext(&f->start, enter, 0);
-    }
-    do {
-        while (step(b))
-            ;
-        b->interval++;
-    } while (!b->failed && release(b, 0, b->threads, BARRIER));
-    for (int t = 0; t < b->threads && !b->failed; t++)
-        if (b->fiber[t].state != DONE) {
-            self = &b->fiber[t];
-            b->failed = true;
-#pragma omp critical(emulated_fault)
-            if (!fault_text[0])
-                snprintf(fault_text, sizeof fault_text,
-                         "block (%u,%u,%u): thread %d waits at line %d where others do not",
-                         b->index.x, b->index.y, b->index.z, t, b->fiber[t].line);
-        }
-    for (int k = 0; k < b->arrays; k++) {
-        free(b->array[k].data);
-        free(b->array[k].touched);
-    }
-}
-
-static inline struct block *block_make()
-{
-    struct block *b = (struct block *)calloc(1, sizeof *b);
-    char *stacks = b ? (char *)malloc((size_t)THREADS * STACK) : NULL;
-    for (int t = 0; stacks && t < THREADS; t++)
-        b->fiber[t].stack = stacks + (size_t)t * STACK;
-    return b;
-}
-
-/* Runs every block; true unless there was a fault or no memory. */
-template <class A>
-static inline bool launch(void (*kernel)(A), struct dim3 grid, unsigned threads, size_t bytes,
-                          const A &args)
-{
-    fault_text[0] = 0;
-    int64_t blocks = (int64_t)grid.x * grid.y * grid.z;
-    bool good = true;
-#pragma omp parallel reduction(&& : good)
-    {
-        struct block *b = now = block_make();
-        good = b && b->fiber[0].stack && threads <= THREADS;
-#pragma omp for schedule(dynamic)
-        for (int64_t x = 0; x < blocks; x++) {
-            if (!good)
-                continue;
-            b->index = dim3((unsigned)(x % grid.x), (unsigned)(x / grid.x % grid.y),
-                            (unsigned)(x / grid.x / grid.y));
-            b->grid = grid;
-            b->size = dim3(threads);
-            b->threads = (int)threads;
-            b->limit = bytes;
-            b->control = at_emulation();
-            b->kernel = (const void *)kernel;
-            b->args = &args;
-            b->body = [](const void *k, const void *a) {
-                ((void (*)(A))k)(*(const A *)a);
-            };
-            run(b);
-            good = !b->failed;
-        }
-        if (b)
-            free(b->fiber[0].stack);
-        free(b);
-    }
-    return good;
-}
-
 } // namespace emulate
 
-/* -- The runtime's few functions over malloc --------------------------------------------------- */
-
-typedef int cudaError_t;
-enum { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
-enum { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
-
-static inline cudaError_t cudaMalloc(void **p, size_t bytes)
-{
-    *p = malloc(bytes ? bytes : 1);
-    return *p ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-static inline cudaError_t cudaFree(void *p)
-{
-    free(p);
-    return cudaSuccess;
-}
-static inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int)
-{
-    memcpy(to, from, bytes);
-    return cudaSuccess;
-}
+#include "schedule.h"
 
 #endif

@@ -48,10 +48,8 @@ static enum at_status prefill_f64(const struct at_attention *a, int64_t j0, int6
     return KERNEL(attention, f64)(a, j0, j1, x, NULL, NULL);
 }
 
-static const struct at_engine prefill_states = {.name = NAMED(""),
-                                                .arith = tiles,
-                                                .attend_f32 = prefill_f32,
-                                                .attend_f64 = prefill_f64};
+static const struct at_engine prefill_states = {
+    .name = NAMED(""), .arith = tiles, .attend_f32 = prefill_f32, .attend_f64 = prefill_f64};
 
 /* Without splits a row is finished where it was computed. */
 static enum at_status prefill(const struct at_attention *a, const struct at_result *to)
@@ -82,10 +80,8 @@ static enum at_status decode_f64(const struct at_attention *a, int64_t j0, int64
     return KERNEL(decode, f64)(a, j0, j1, x, NULL, NULL);
 }
 
-static const struct at_engine decode_states = {.name = NAMED("-decode"),
-                                               .arith = tiles,
-                                               .attend_f32 = decode_f32,
-                                               .attend_f64 = decode_f64};
+static const struct at_engine decode_states = {
+    .name = NAMED("-decode"), .arith = tiles, .attend_f32 = decode_f32, .attend_f64 = decode_f64};
 
 /* The device merges in key order; other orders are at_forward's. */
 static enum at_status decode(const struct at_attention *a, const struct at_result *to)

@@ -21,7 +21,7 @@ struct at_gpu_evidence *at_gpu_note(void);
 /* -- A problem on the device, to launch again and again (benchmarks) -------------------------- */
 
 struct at_gpu_job {
-    enum at_status (*go)(struct at_gpu_job *job);                         /* does not wait */
+    enum at_status (*go)(struct at_gpu_job *job);                           /* does not wait */
     enum at_status (*close)(struct at_gpu_job *job, enum at_status so_far); /* waits */
 };
 
@@ -38,9 +38,10 @@ at_gpu_run at_mma_cuda, at_wgmma_cuda;
 
 /* -- The emulation (emulate.h) ----------------------------------------------------------------- */
 
-/* A test sets the first three before a launch, to seed a fault, and reads the others after it. */
+/* A test seeds a fault with the first four, and reads the lines afterwards. */
 struct at_emulation {
     int skip_line;     /* barriers at this line of a kernel's file are not kept */
+    bool skip_lone;    /* ... by thread 0 alone */
     bool skip_waits;   /* waits for asynchronous copies are not kept */
     int shrink;        /* shared arrays end this many elements early */
     bool device_tiles; /* tile shapes as on the device, not the small ones */

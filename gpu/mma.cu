@@ -42,7 +42,9 @@ static __device__ inline void ldmatrix(uint32_t (&x)[4], const uint16_t *tile, i
 {
     unsigned at = (unsigned)__cvta_generic_to_shared(tile + swizzled<D, 1>::at(r, c));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at) : "memory");
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(at)
+                 : "memory");
 }
 
 /* ... transposed: V's keys run down its rows. */
@@ -51,7 +53,9 @@ static __device__ inline void ldmatrix_t(uint32_t (&x)[4], const uint16_t *tile,
 {
     unsigned at = (unsigned)__cvta_generic_to_shared(tile + swizzled<D, 1>::at(r, c));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at) : "memory");
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(at)
+                 : "memory");
 }
 
 /* s += Q K^T, 16 columns a step. */
@@ -80,7 +84,8 @@ static __device__ inline void products(float (&s)[S::WM][S::BC / 8][4], const ui
 /* u += P V, 16 keys a step. */
 template <class S>
 static __device__ inline void weigh(float (&u)[S::WM][S::D / 8][4],
-                                    const float (&s)[S::WM][S::BC / 8][4], const uint16_t *V, int lane)
+                                    const float (&s)[S::WM][S::BC / 8][4], const uint16_t *V,
+                                    int lane)
 {
 #pragma unroll
     for (int x = 0; x < S::BC / 16; x++) {
@@ -106,14 +111,15 @@ static __device__ inline void weigh(float (&u)[S::WM][S::D / 8][4],
 /* blockIdx.x: head and sequence; blockIdx.y: rows, those that see most first. */
 template <class S>
 static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
-attend_mma(const __grid_constant__ struct args p)
+    attend_mma(const __grid_constant__ struct args p)
 {
     constexpr int D = S::D, BC = S::BC, WM = S::WM;
     typedef swizzled<D, BC> tile;
     extern __shared__ float4 dynamic_shared[];
     uint16_t *Q = (uint16_t *)dynamic_shared, *K = Q + S::BR * D, *V = K + BC * D;
     struct range *seen = (struct range *)(V + BC * D);
-    int b = (int)blockIdx.x / (int)p.z.Hq, h = (int)blockIdx.x % (int)p.z.Hq, g = h / (int)p.z.group;
+    int b = (int)blockIdx.x / (int)p.z.Hq, h = (int)blockIdx.x % (int)p.z.Hq,
+        g = h / (int)p.z.group;
     int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 * WM;
     int row0 = (int)(gridDim.y - 1 - blockIdx.y) * S::BR;
     struct range mine = {row0, min(row0 + S::BR, (int)at_rows_of(&p.a, &p.z, b))};

@@ -68,8 +68,10 @@ void at_gpu_describe(char *text, size_t size)
     if (e != cudaSuccess)
         snprintf(text, size, "built for " AT_CUDA_ARCHS "; %s", cudaGetErrorString(e));
     else
-        snprintf(text, size,
-                 "%s, compute capability %d.%d, %d multiprocessors, CUDA %d.%d (driver %d.%d); built "
-                 "for " AT_CUDA_ARCHS, x.name, x.major, x.minor, x.multiProcessorCount,
-                 CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100, driver / 1000, driver / 10 % 100);
+        snprintf(
+            text, size,
+            "%s, compute capability %d.%d, %d multiprocessors, CUDA %d.%d (driver %d.%d); built "
+            "for " AT_CUDA_ARCHS,
+            x.name, x.major, x.minor, x.multiProcessorCount, CUDART_VERSION / 1000,
+            CUDART_VERSION / 10 % 100, driver / 1000, driver / 10 % 100);
 }

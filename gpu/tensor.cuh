@@ -3,12 +3,13 @@
  *
  * With c = scale log2 e:  p = 2^(s c - m c) in one fma,  P rounded to the input's format for P V, l
  * summed from the unrounded. A zero weight does not hide an infinite value (0 * inf is NaN): in a
- * tile that some row sees in part, non-finite values are zeroed in shared memory (`clean`) and added
- * back, from global memory, for the rows that see them (`unclean`). SPDX-License-Identifier: MIT */
+ * tile that some row sees in part, non-finite values are zeroed in shared memory (`clean`) and
+ * added back, from global memory, for the rows that see them (`unclean`). SPDX-License-Identifier:
+ * MIT */
 #ifndef TENSOR_CUH
 #define TENSOR_CUH
 
-#include "device.cuh"
+#include "launch.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -53,7 +54,8 @@ static __device__ inline void stage16(uint16_t *tile, const struct at_attention 
 #pragma unroll 1
         for (int r = r0; r < L::ROWS; r += STEP) {
             bool inside = first + r >= in.lo && first + r < in.hi;
-            copy16(tile + L::at(r, c), data + (inside ? source_offset(a, &s, first + r) : 0), inside);
+            copy16(tile + L::at(r, c), data + (inside ? source_offset(a, &s, first + r) : 0),
+                   inside);
         }
         return;
     }
@@ -133,8 +135,8 @@ AT_FAR float unclean(const struct args *p, int b, int g, int lo, int hi, int col
 }
 
 /* Two columns of a finished row. m is the largest raw score; l and u refer to it. */
-static __device__ inline void pair_out(const struct args &p, int b, int h, int i, int column, float m,
-                                       float l, float u0, float u1)
+static __device__ inline void pair_out(const struct args &p, int b, int h, int i, int column,
+                                       float m, float l, float u0, float u1)
 {
     float u[2] = {u0, u1};
     struct at_row row = {l == 0 ? -INFINITY : m * p.scale, l, u};
@@ -149,10 +151,11 @@ static __device__ inline void pair_out(const struct args &p, int b, int h, int i
         out->dtype == AT_BF16 ? pack<bf16>(u0 * r, u1 * r) : pack<fp16>(u0 * r, u1 * r);
 }
 
-/* A finished row of which this lane holds columns column + 8y, two each; l is spread over four lanes. */
+/* A finished row of which this lane holds columns column + 8y, two each; l is spread over four
+ * lanes. */
 template <int N>
-static __device__ inline void row_end(const struct args &p, int b, int h, int i, int column, float m,
-                                      float l, const float *(&u)[N])
+static __device__ inline void row_end(const struct args &p, int b, int h, int i, int column,
+                                      float m, float l, const float *(&u)[N])
 {
     int rows = (int)at_rows_of(&p.a, &p.z, b);
     const struct at_view *lse = &p.to.lse;
@@ -190,13 +193,14 @@ static inline enum at_status served(struct args *p)
     bool good = (d == AT_BF16 || d == AT_F16) && direct(&a->q, &a->score.qscale, d) &&
                 direct(&a->k, &a->score.kscale, d) && direct(&a->v, &a->score.vscale, d);
     if (!good)
-        return trouble(AT_ERR_UNSUPPORTED, "tensor cores: q, k, v all bf16 or all fp16, rows of 16 bytes",
-                       "");
+        return trouble(AT_ERR_UNSUPPORTED,
+                       "tensor cores: q, k, v all bf16 or all fp16, rows of 16 bytes", "");
     if ((p->z.D != 64 && p->z.D != 128) || p->z.Dv != p->z.D)
         return trouble(AT_ERR_UNSUPPORTED, "tensor cores: head dimensions 64 and 128", "");
     if (!p->plain || p->sparse || at_drops(a) || !(p->scale > 0))
         return trouble(AT_ERR_UNSUPPORTED,
-                       "tensor cores: no bias, mask, alibi, softcap, dropout; a positive scale", "");
+                       "tensor cores: no bias, mask, alibi, softcap, dropout; a positive scale",
+                       "");
     p->base2 = (float)(a->score.scale * 1.4426950408889634); /* log2 e */
     p->pairs = pairs_fit(p);
     return AT_OK;

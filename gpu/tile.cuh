@@ -1,4 +1,5 @@
-/* What the fp32 and fp64 kernels share: their argument, tiles in shared memory, a score's last steps.
+/* What the fp32 and fp64 kernels share: their argument, tiles in shared memory, a score's last
+ * steps.
  *
  * The algebra is at_row.h's, its rounding functions called one by one, so that the bits agree with
  * ref/scalar.c. A tile in shared memory is rows of `W` columns of the working type, padded to LD.
@@ -39,7 +40,10 @@ template <class T> static __device__ inline void copy16(T *to, const T *from, bo
 static __device__ inline void commit() { __pipeline_commit(); }
 template <int LEFT> static __device__ inline void wait_copies() { __pipeline_wait_prior(LEFT); }
 
-static __device__ inline void load4(float (&y)[4], const float *x) { *(float4 *)y = *(const float4 *)x; }
+static __device__ inline void load4(float (&y)[4], const float *x)
+{
+    *(float4 *)y = *(const float4 *)x;
+}
 static __device__ inline void load4(double (&y)[4], const double *x)
 {
     *(double2 *)y = *(const double2 *)x;
@@ -94,17 +98,17 @@ enum { SPLITS = 128 };
 struct args {
     struct at_attention a;
     struct at_sizes z;
-    struct at_span keys;   /* of this launch */
-    struct at_state x;     /* where states go, unless */
-    struct at_result to;   /* ... the rows are finished here */
+    struct at_span keys; /* of this launch */
+    struct at_state x;   /* where states go, unless */
+    struct at_result to; /* ... the rows are finished here */
     bool finish, ragged;
-    bool plain;            /* a score is scale*raw */
-    bool sparse;           /* mask or bias: visibility is data */
+    bool plain;                        /* a score is scale*raw */
+    bool sparse;                       /* mask or bias: visibility is data */
     bool direct_q, direct_k, direct_v; /* rows of the working type, 16 bytes at a time */
-    bool stored;           /* k and v are bf16 rows that can be copied so */
+    bool stored;                       /* k and v are bf16 rows that can be copied so */
     at_real scale, gain;
-    float base2;           /* tensor cores: scale log2 e; */
-    bool pairs;            /* ... out takes two 16-bit numbers at a time */
+    float base2; /* tensor cores: scale log2 e; */
+    bool pairs;  /* ... out takes two 16-bit numbers at a time */
     /* decode.cu: splits of the keys, and their states (row, split) and (row, split, column) */
     int splits, cut[SPLITS + 1], width; /* width: of a row of u */
     at_real *m, *l, *u;
@@ -156,18 +160,17 @@ static __device__ inline void stage(shared<T> tile, const struct at_attention *a
         bool inside = row >= in.lo && row < in.hi && c < columns;
         if (inside)
             at = near ? base + r * s.x->stride[2] : source_offset(a, &s, row);
-        if (sizeof(T) != sizeof(at_real) || s.direct) {
+        if (sizeof(T) != sizeof(at_real) || s.direct)
             copy16(tile + (r * LD + c), data + (inside ? at + c0 + c : 0), inside);
-            continue;
-        }
-        for (int e = 0; e < E; e++) {
-            at_real y = 0;
-            if (inside && c + e < columns)
-                y = at_load(s.x, at + (c0 + c + e) * s.x->stride[3]);
-            if (inside && s.descale->data)
-                y = y * at_load(s.descale, at_offset(s.descale, s.b, s.h, row, 0));
-            tile[r * LD + c + e] = (T)y;
-        }
+        else if constexpr (sizeof(T) == sizeof(at_real))
+            for (int e = 0; e < E; e++) {
+                at_real y = 0;
+                if (inside && c + e < columns)
+                    y = at_load(s.x, at + (c0 + c + e) * s.x->stride[3]);
+                if (inside && s.descale->data)
+                    y = y * at_load(s.descale, at_offset(s.descale, s.b, s.h, row, 0));
+                tile[r * LD + c + e] = y;
+            }
     }
     commit();
 }
@@ -219,7 +222,7 @@ AT_FN bool has_sign(double x) { return at_bits64(x) >> 63; }
 
 /* The weight as PV reads it: see the head of this file. A NaN's sign is not left to chance. */
 AT_FAR at_real marked(const struct args *p, at_real weight, bool hidden, int64_t b, int64_t h,
-                     int64_t i, int64_t j)
+                      int64_t i, int64_t j)
 {
     if (hidden)
         return with_sign((at_real)0);
@@ -231,7 +234,7 @@ AT_FAR at_real marked(const struct args *p, at_real weight, bool hidden, int64_t
 
 /* n columns from c0 of row i: a state, or with the sink taken in and divided, a result. */
 AT_FAR void row_out(const struct args *p, struct at_row *row, int64_t b, int64_t h, int64_t i,
-                   int64_t c0, int n)
+                    int64_t c0, int n)
 {
     const struct at_attention *a = &p->a;
     const struct at_view *sink = &a->score.sink, *u = p->finish ? &p->to.out : &p->x.u;

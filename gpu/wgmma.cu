@@ -43,12 +43,11 @@ static __device__ inline uint64_t operand(const uint16_t *tile, int step)
 #define L64                                                                                        \
     L32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,"    \
         "%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define WGMMA(n, type)                                                                             \
-    "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {"
+#define WGMMA(n, type) "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {"
 /* d (64 x 64 or 128) = a b + (add ? d : 0), both in shared memory, rows along the sum */
 #define SCORES(n, type, list, a, b, add)                                                           \
     "{ .reg .pred p; setp.ne.b32 p, " add ", 0;\n" WGMMA(n, type) list "}, " a ", " b              \
-    ", p, 1, 1, 0, 0; }"
+                                                                       ", p, 1, 1, 0, 0; }"
 /* d += a b, a in registers, b's rows across the sum */
 #define VALUES(n, type, list, a, b) WGMMA(n, type) list "}, {" a "}, " b ", 1, 1, 1, 1;"
 
@@ -56,19 +55,25 @@ template <class T>
 static __device__ inline void multiply(float (&d)[1][8][4], uint64_t a, uint64_t b, int add)
 {
     if (T::dtype == AT_BF16)
-        asm volatile(SCORES("64", "bf16", L32, "%32", "%33", "%34") : R32(0) : "l"(a), "l"(b), "r"(add));
+        asm volatile(SCORES("64", "bf16", L32, "%32", "%33", "%34")
+                     : R32(0)
+                     : "l"(a), "l"(b), "r"(add));
     else
-        asm volatile(SCORES("64", "f16", L32, "%32", "%33", "%34") : R32(0) : "l"(a), "l"(b), "r"(add));
+        asm volatile(SCORES("64", "f16", L32, "%32", "%33", "%34")
+                     : R32(0)
+                     : "l"(a), "l"(b), "r"(add));
 }
 template <class T>
 static __device__ inline void multiply(float (&d)[2][8][4], uint64_t a, uint64_t b, int add)
 {
     if (T::dtype == AT_BF16)
         asm volatile(SCORES("128", "bf16", L64, "%64", "%65", "%66")
-                     : R32(0), R32(8) : "l"(a), "l"(b), "r"(add));
+                     : R32(0), R32(8)
+                     : "l"(a), "l"(b), "r"(add));
     else
         asm volatile(SCORES("128", "f16", L64, "%64", "%65", "%66")
-                     : R32(0), R32(8) : "l"(a), "l"(b), "r"(add));
+                     : R32(0), R32(8)
+                     : "l"(a), "l"(b), "r"(add));
 }
 #define A4 "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b)
 template <class T>
@@ -91,7 +96,8 @@ static __device__ inline void multiply(float (&d)[2][8][4], const uint32_t (&a)[
 static __device__ inline void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 static __device__ inline void end()
 {
-    asm volatile("wgmma.commit_group.sync.aligned;\n wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.commit_group.sync.aligned;\n wgmma.wait_group.sync.aligned 0;" ::
+                     : "memory");
 }
 
 /* The compiler neither reads nor writes d across this point. */
@@ -147,7 +153,8 @@ static __global__ void __launch_bounds__(S::NT) attend_wgmma(const __grid_consta
     extern __shared__ __align__(1024) uint4 aligned_shared[];
     uint16_t *Q = (uint16_t *)aligned_shared, *K = Q + S::BR * D, *V = K + 2 * BC * D;
     struct range *seen = (struct range *)(V + 2 * BC * D);
-    int b = (int)blockIdx.x / (int)p.z.Hq, h = (int)blockIdx.x % (int)p.z.Hq, g = h / (int)p.z.group;
+    int b = (int)blockIdx.x / (int)p.z.Hq, h = (int)blockIdx.x % (int)p.z.Hq,
+        g = h / (int)p.z.group;
     int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16;
     int row0 = (int)(gridDim.y - 1 - blockIdx.y) * S::BR;
     struct range mine = {row0, min(row0 + S::BR, (int)at_rows_of(&p.a, &p.z, b))};

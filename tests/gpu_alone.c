@@ -8,7 +8,7 @@ bool at_is_float(enum at_dtype dtype);
 
 const char *at_dtype_name(enum at_dtype dtype)
 {
-    static const char *const name[] = {"default", "fp64",     "fp32",  "fp16",  "bf16",
+    static const char *const name[] = {"default",  "fp64",     "fp32",  "fp16",  "bf16",
                                        "fp8-e4m3", "fp8-e5m2", "uint8", "int32", "int64"};
     return name[dtype];
 }
@@ -19,7 +19,4 @@ int at_dtype_size(enum at_dtype dtype)
     return size[dtype];
 }
 
-bool at_is_float(enum at_dtype dtype)
-{
-    return dtype >= AT_F64 && dtype <= AT_F8_E5M2;
-}
+bool at_is_float(enum at_dtype dtype) { return dtype >= AT_F64 && dtype <= AT_F8_E5M2; }

@@ -47,8 +47,8 @@ static int size_of(enum at_dtype d)
 
 static enum at_dtype a_dtype(struct gpu_problem *x, bool wide)
 {
-    static const enum at_dtype all[] = {AT_F32,     AT_F32,     AT_F32, AT_F16, AT_BF16,
-                                        AT_F8_E4M3, AT_F8_E5M2, AT_F64};
+    static const enum at_dtype all[] = {AT_F32,  AT_F32,     AT_F32,     AT_F16,
+                                        AT_BF16, AT_F8_E4M3, AT_F8_E5M2, AT_F64};
     return all[below(x, wide ? 8 : 7)];
 }
 
@@ -77,7 +77,9 @@ static struct at_view tensor(struct gpu_problem *x, enum at_dtype dtype, int64_t
                 for (int64_t c = 0; c < d3; c++) {
                     double y = amplitude * number(x);
                     if (dirty && once_in(x, 97))
-                        y = once_in(x, 3) ? (double)NAN : once_in(x, 2) ? (double)INFINITY : -(double)INFINITY;
+                        y = once_in(x, 3)   ? (double)NAN
+                            : once_in(x, 2) ? (double)INFINITY
+                                            : -(double)INFINITY;
                     if (once_in(x, 50))
                         y = once_in(x, 2) ? 0.0 : -0.0;
                     if (amplitude > 0)
@@ -157,7 +159,8 @@ static void sequences(struct gpu_problem *x, int64_t B, int64_t *Sq, int64_t *Sk
     for (int64_t b = 0, list = 0; b < B; b++) {
         x->indptr[b] = (int32_t)list;
         for (int64_t n = 0; n < need[b]; n++)
-            x->table[*form == 5 ? list + n : b * x->a.pages.width + n] = (int32_t)((page++ * 7) % pages);
+            x->table[*form == 5 ? list + n : b * x->a.pages.width + n] =
+                (int32_t)((page++ * 7) % pages);
         list += need[b] + (*form == 5 ? below(x, 2) : 0);
         x->indptr[b + 1] = (int32_t)list;
     }
@@ -232,8 +235,11 @@ static bool gpu_problem(struct gpu_problem *x, uint64_t seed, int64_t most, int6
     int form;
     sequences(x, B, &Sq, &Skv, &form);
     enum at_dtype dk = a_dtype(x, wide), dv = once_in(x, 2) ? dk : a_dtype(x, wide);
-    int64_t rows = x->a.score.q_start ? 1 : B, keys = form >= 1000 ? form - 1000 : form == 3 ? 1 : B;
-    x->a.q = tensor(x, once_in(x, 2) ? dk : a_dtype(x, wide), rows, Hq, Sq, D, once_in(x, 9) ? 30 : 1);
+    int64_t rows = x->a.score.q_start ? 1 : B, keys = form >= 1000 ? form - 1000
+                                                      : form == 3  ? 1
+                                                                   : B;
+    x->a.q =
+        tensor(x, once_in(x, 2) ? dk : a_dtype(x, wide), rows, Hq, Sq, D, once_in(x, 9) ? 30 : 1);
     x->a.k = tensor(x, dk, keys, Hkv, Skv, D, 1);
     x->a.v = tensor(x, dv, keys, Hkv, Skv, Dv, 1);
     features(x, wide);
