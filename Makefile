@@ -29,8 +29,7 @@ REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 PROGRAM = main args engine arith session judge check run truth trace show list \
          report detail json picture brief
-TESTS = row state math index dropout format plan validate memory truth truth_painted bound rules \
-        compare engines catalogue tensors case sequences results judge program misuse
+TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \

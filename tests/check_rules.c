@@ -1,5 +1,5 @@
-/* What the bound says where it is not about size: equality, no claim, open elements, order among
- * arithmetics; and the presets by name. SPDX-License-Identifier: MIT */
+/* What the bound says where it is not about size: equality, no claim, open elements, laws of
+ * size. SPDX-License-Identifier: MIT */
 #include "bound_problem.h"
 
 static void bounds(struct problem *p, const char *arith)
@@ -8,14 +8,15 @@ static void bounds(struct problem *p, const char *arith)
     problem_bound(p, &x);
 }
 
-/* -- Equality --------------------------------------------------------------------------------------- */
+/* -- Equality
+ * --------------------------------------------------------------------------------------- */
 
 START_TEST(one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise)
 {
     for (int64_t k = 0; at_arith_at(k); k++) {
         const struct at_arith *x = at_arith_at(k);
         struct problem p;
-        paint_problem(&p, CAP | BIAS, AT_BF16, 1, 3);
+        paint_problem(&p, CAP | BIAS, x->compute == AT_F16 ? AT_F16 : AT_BF16, 1, 3);
         problem_truth(&p);
         problem_bound(&p, x);
         bool inexact = x->product_eps > 0 || x->inexact_one || x->fused;
@@ -27,6 +28,33 @@ START_TEST(one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise)
         }
         at_answer_free(&p.x);
     }
+}
+END_TEST
+
+START_TEST(a_descaled_value_is_rounded_and_a_sink_of_minus_infinity_changes_nothing)
+{
+    struct problem p;
+    paint_problem(&p, DESCALE, AT_F32, 1, 1);
+    p.vscale[0] = 1 + 0x1p-20f;
+    problem_truth(&p);
+    bounds(&p, "fp32");
+    for (int64_t t = 0; t < ROWS * Dv; t++)
+        ck_assert(p.x.out_bound[t] >= 0x1p-24 * fabs(p.x.out[t]));
+    at_answer_free(&p.x);
+    double bound[2];
+    for (int sink = 0; sink < 2; sink++) {
+        seed = 7;
+        paint_problem(&p, SINK, AT_F32, 5, 1);
+        p.sink[0] = -INFINITY;
+        if (!sink)
+            p.a.score.sink.data = NULL;
+        problem_truth(&p);
+        bounds(&p, "fp32");
+        ck_assert(p.x.out_kind[0] == AT_CLAIMED && p.x.lse_kind[0] == AT_CLAIMED);
+        bound[sink] = p.x.out_bound[0];
+        at_answer_free(&p.x);
+    }
+    ck_assert(bound[0] == bound[1]);
 }
 END_TEST
 
@@ -50,55 +78,8 @@ START_TEST(rows_that_see_nothing_and_rows_of_a_sink_alone_are_equalities)
 }
 END_TEST
 
-/* -- Laws of size ------------------------------------------------------------------------------------ */
-
-/* Each word loosens what stands before it. */
-static const char *const looser[][2] = {
-    {"fp32", "fp32,product_eps=1e-6"},      {"fp32", "fp32,exp_ulps=3"},
-    {"fp32", "fp32,log_ulps=2"},            {"fp32", "fp32,tanh_ulps=9"},
-    {"fp32", "fp32,dot=40"},                {"fp32,tile=3,joins=1", "fp32"},
-    {"fp32,tile=4", "fp32,tile=4,joins=2"}, {"fp32", "fp32,arguments=4"},
-    {"fp32", "fp32,divisions=2"},           {"fp32,divisions=2", "fp32,divisions=3"},
-    {"fp32", "fp32,weight=fp16"},           {"fp32,weight=fp16", "fp32,weight=fp8-e5m2"},
-    {"fp32", "fp32,weight=bf16"},           {"fp32", "fp32,score=fp16"},
-    {"fp32,score=fp16", "fp32,score=fp8-e5m2"}, {"fp32", "fp32,query=fp16"},
-    {"fp32", "fp32,sum=fp16"},              {"fp32,sum=fp16", "fp32,sum=fp8-e5m2"},
-    {"fp32", "fp32,inexact_one=true"},      {"fp32", "fp32,flush=true"},
-    {"fp32", "fp32,truncates=true"},        {"fp32", "fp32,lse_merge=true"},
-    {"fp32,lse_merge=true", "fp32,lse_merge=true,joins=3"}, {"fp32", "fp32,fused=true"},
-    {"fp32,weight=fp8-e4m3,weight_shift=4", "fp32,weight=fp8-e4m3"}, {"fp64", "fp32"},
-};
-enum { LOOSER = sizeof looser / sizeof *looser };
-
-START_TEST(a_looser_arithmetic_never_has_the_smaller_bound)
-{
-    const char *strict = looser[_i][0], *loose = looser[_i][1];
-    int64_t larger = 0;
-    for (int k = 0; k < 60; k++) {
-        struct problem p;
-        double before[ROWS * Dv], lse[ROWS];
-        paint_problem(&p, (unsigned)bits() % 256 | CAP, AT_F32, 1 + (int64_t)(bits() % MOST), k % 2 ? 1 : 8);
-        problem_truth(&p);
-        bounds(&p, strict);
-        memcpy(before, p.x.out_bound, sizeof before);
-        memcpy(lse, p.x.lse_bound, sizeof lse);
-        bounds(&p, loose);
-        for (int64_t t = 0; t < ROWS * Dv; t++) {
-            double was = before[t], now = p.x.out_bound[t];
-            ck_assert_msg(now >= was, "SEED=%llu: %s %a, %s %a", (unsigned long long)p.seed, strict, was,
-                          loose, now);
-            larger += now > was;
-        }
-        for (int64_t t = 0; t < ROWS; t++) {
-            ck_assert_msg(p.x.lse_bound[t] >= lse[t], "SEED=%llu: lse, %s %a, %s %a",
-                          (unsigned long long)p.seed, strict, lse[t], loose, p.x.lse_bound[t]);
-            larger += p.x.lse_bound[t] > lse[t];
-        }
-        at_answer_free(&p.x);
-    }
-    ck_assert_msg(larger > 0, "%s is no looser than %s", loose, strict);
-}
-END_TEST
+/* -- Laws of size
+ * ------------------------------------------------------------------------------------ */
 
 /* Catalogue 88. */
 START_TEST(the_bound_scales_with_v)
@@ -115,8 +96,8 @@ START_TEST(the_bound_scales_with_v)
         problem_truth(&p);
         bounds(&p, "bf16-p");
         for (int64_t t = 0; t < ROWS * Dv; t++)
-            ck_assert_msg(p.x.out_bound[t] == ldexp(before[t], k), "%a, %a times 2^%d", p.x.out_bound[t],
-                          before[t], k);
+            ck_assert_msg(p.x.out_bound[t] == ldexp(before[t], k), "%a, %a times 2^%d",
+                          p.x.out_bound[t], before[t], k);
         at_answer_free(&p.x);
     }
 }
@@ -144,7 +125,8 @@ START_TEST(the_bound_of_fp64_is_that_of_fp32_times_2_to_the_minus_29)
                           (unsigned long long)p.seed, was, now, p.x.out[t]);
         }
         for (int64_t t = 0; t < ROWS; t++)
-            ck_assert(p.x.lse_bound[t] >= lse[t] * 0x1p-29 / 1.5 && p.x.lse_bound[t] <= lse[t] * 0x1p-29 * 1.5);
+            ck_assert(p.x.lse_bound[t] >= lse[t] * 0x1p-29 / 1.5 &&
+                      p.x.lse_bound[t] <= lse[t] * 0x1p-29 * 1.5);
         at_answer_free(&p.x);
     }
 }
@@ -154,7 +136,8 @@ START_TEST(huge_scores_cost_no_more_than_the_range_of_v_and_a_clear_winner_costs
 {
     struct problem p;
     paint_problem(&p, 0, AT_F32, 6, 1);
-    double near[] = {10000, 9999, 9998, -1e9, 9000, 10001}, far[] = {10000, 0, -5, -0x1.fep+127, 9000, 3};
+    double near[] = {10000, 9999, 9998, -1e9, 9000, 10001},
+           far[] = {10000, 0, -5, -0x1.fep+127, 9000, 3};
     for (int64_t t = 0; t < p.Skv * Dv; t++)
         at_store(&p.a.v, t, t % 2 ? -1 : 1 + (double)(t % 3));
     score_by_bias(&p, near);
@@ -166,18 +149,20 @@ START_TEST(huge_scores_cost_no_more_than_the_range_of_v_and_a_clear_winner_costs
     problem_truth(&p);
     bounds(&p, "fp32,score=bf16,weight=bf16");
     for (int64_t t = 0; t < ROWS * Dv; t++)
-        ck_assert_msg(p.x.out_kind[t] == AT_CLAIMED && p.x.out_bound[t] <= 0x1p-17, "%d %a", p.x.out_kind[t],
-                      p.x.out_bound[t]);
+        ck_assert_msg(p.x.out_kind[t] == AT_CLAIMED && p.x.out_bound[t] <= 0x1p-17, "%d %a",
+                      p.x.out_kind[t], p.x.out_bound[t]);
     at_answer_free(&p.x);
 }
 END_TEST
 
-/* -- Rules 2 to 5 of semantics.md --------------------------------------------------------------------- */
+/* -- Rules 2 to 5 of semantics.md
+ * --------------------------------------------------------------------- */
 
 enum { N = 4 };
 
 /* Four keys: the given scores, v = values in each column; column 0 of row 0 is looked at. */
-static struct at_answer *ruled(struct problem *p, const double *s, const double *values, const char *arith)
+static struct at_answer *ruled(struct problem *p, const double *s, const double *values,
+                               const char *arith)
 {
     paint_problem(p, 0, AT_F32, N, 1);
     score_by_bias(p, s);
@@ -201,18 +186,49 @@ static const struct rule_case {
     {{0, 0, 0, 0}, {1, INFINITY, 3, 4}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, -200, 0, 0}, {1, INFINITY, 3, 5}, "fp32", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, 3},
     {{0, -200, 0, 0}, {1, NAN, 3, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
-    {{0, -200, 0, 0}, {1, -INFINITY, INFINITY, 5}, "fp32", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, INFINITY},
+    {{0, -200, 0, 0}, {1, INFINITY, NAN, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
+    {{0, -200, 0, 0},
+     {1, -INFINITY, INFINITY, 5},
+     "fp32",
+     AT_OPEN_INF,
+     AT_CLAIMED,
+     AT_CLAIMED,
+     INFINITY},
     {{0, -20, 0, 0}, {1, INFINITY, 3, 5}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
-    {{0, -20, 0, 0}, {1, INFINITY, 3, 5}, "fp32,weight=fp16", AT_OPEN_INF, AT_CLAIMED, AT_CLAIMED, 3},
+    {{0, -20, 0, 0},
+     {1, INFINITY, 3, 5},
+     "fp32,weight=fp16",
+     AT_OPEN_INF,
+     AT_CLAIMED,
+     AT_CLAIMED,
+     3},
     {{0, 0, 0, 0}, {1, 0x1p126, 3, 4}, "fp32", AT_OVERFLOW, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, 0, 0, 0}, {1, 0x1p125, 3, 4}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
-    {{0, 0, 0, 0}, {1, 0x1p125, 3, 4}, "fp32,weight=fp16,weight_shift=1", AT_OVERFLOW, AT_CLAIMED, AT_CLAIMED, 0},
+    {{0, 0, 0, 0},
+     {1, 0x1p125, 3, 4},
+     "fp32,weight=fp16,weight_shift=1",
+     AT_OVERFLOW,
+     AT_CLAIMED,
+     AT_CLAIMED,
+     0},
     {{0, 0, 0, 0}, {1, 20000, 3, 4}, "fp32,sum=fp16", AT_OVERFLOW, AT_CLAIMED, AT_CLAIMED, 0},
-    {{0, 0, 0, 0}, {1, 2, 3, 4}, "fp32,weight=fp8-e4m3,weight_shift=9", AT_OVERFLOW, AT_OVERFLOW, AT_OVERFLOW, 0},
+    {{0, 0, 0, 0},
+     {1, 2, 3, 4},
+     "fp32,weight=fp8-e4m3,weight_shift=9",
+     AT_OVERFLOW,
+     AT_OVERFLOW,
+     AT_OVERFLOW,
+     0},
     {{0, 65520, 0, 0}, {1, 2, 3, 4}, "fp32,score=fp16", AT_OVERFLOW, AT_OVERFLOW, AT_OVERFLOW, 0},
     {{0, 65519, 0, 0}, {1, 2, 3, 4}, "fp32,score=fp16", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, 1e10, 0, 0}, {1, 2, 3, 4}, "fp32,fused=true", AT_OVERFLOW, AT_OVERFLOW, AT_OVERFLOW, 0},
-    {{0, 1, 2, 3}, {1, 2, 3, 4}, "fp32,sum=fp8-e5m2,joins=9,lse_merge=true", AT_LOOSE, AT_LOOSE, AT_LOOSE, 0},
+    {{0, 1, 2, 3},
+     {1, 2, 3, 4},
+     "fp32,sum=fp8-e5m2,joins=9,lse_merge=true",
+     AT_LOOSE,
+     AT_LOOSE,
+     AT_LOOSE,
+     0},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
@@ -227,7 +243,27 @@ START_TEST(rules_of_infinities_and_overflow)
     ck_assert((x->out_bound[0] == INFINITY) == (r->out == AT_OVERFLOW || r->out == AT_LOOSE));
     ck_assert((x->lse_bound[0] == INFINITY) == (r->lse == AT_OVERFLOW || r->lse == AT_LOOSE));
     double off = fabs(x->without[0] - r->without);
-    ck_assert(r->out == AT_OPEN_INF ? x->without[0] == r->without || off <= x->out_bound[0] : x->without[0] == 0);
+    ck_assert(r->out == AT_OPEN_INF ? x->without[0] == r->without || off <= x->out_bound[0]
+                                    : x->without[0] == 0);
+    at_answer_free(x);
+}
+END_TEST
+
+/* e^-88 is subnormal; times 1e37 it counts, and a machine that flushes loses it. */
+START_TEST(a_weight_that_underflows_may_be_lost_and_no_more)
+{
+    struct problem p;
+    double s[N] = {0, -88, -88, -88}, v[N] = {0, 0x1p123, 0, 0},
+           far[N] = {0, -103.6, -103.6, -103.6};
+    struct at_answer *x = ruled(&p, s, v, "fp32");
+    ck_assert(x->out[0] > 0.01 && x->out_bound[0] < x->out[0] * 0x1p-10);
+    bounds(&p, "fp32,flush=true");
+    ck_assert(x->out_bound[0] >= x->out[0]);
+    bounds(&p, "fp32,weight=fp16");
+    ck_assert(x->out_bound[0] >= x->out[0]);
+    at_answer_free(x);
+    x = ruled(&p, far, v, "fp32"); /* below half the smallest number: 0 */
+    ck_assert(x->out[0] > 0 && x->out_bound[0] >= x->out[0]);
     at_answer_free(x);
 }
 END_TEST
@@ -245,7 +281,8 @@ START_TEST(a_score_of_minus_infinity_leaves_its_row_open)
         problem_truth(&p);
         bounds(&p, all & 2 ? "fp32,dead_zero=true" : "fp32");
         int kind = !(all & 1) ? AT_OPEN : all & 2 ? AT_OPEN_INF : AT_CLAIMED;
-        ck_assert(p.x.out_kind[0] == kind && p.x.lse_kind[0] == kind && isnan(p.x.out[0]) == (all & 1));
+        ck_assert(p.x.out_kind[0] == kind && p.x.lse_kind[0] == kind &&
+                  isnan(p.x.out[0]) == (all & 1));
         ck_assert(p.x.out_bound[0] < 1 && p.x.lse_bound[0] < 1 && p.x.without[0] == 0);
         at_answer_free(&p.x);
     }
@@ -265,45 +302,6 @@ START_TEST(a_type_that_does_not_hold_the_tensors_is_refused)
 }
 END_TEST
 
-/* -- Presets ---------------------------------------------------------------------------------------------- */
-
-START_TEST(presets_have_names_and_sources_of_their_own_and_are_found)
-{
-    int64_t n = 0;
-    for (; at_arith_at(n); n++) {
-        const struct at_arith *x = at_arith_at(n);
-        ck_assert(x->name && *x->name && x->source && *x->source && at_arith_find(x->name) == x);
-        for (int64_t k = 0; k < n; k++)
-            ck_assert(strcmp(x->name, at_arith_at(k)->name) && strcmp(x->source, at_arith_at(k)->source));
-    }
-    ck_assert(n == 21 && !at_arith_at(-1) && !at_arith_find("no such"));
-    for (int d = AT_F64; d <= AT_F8_E5M2; d++) {
-        int64_t k = 0;
-        for (; at_arith_ladder((enum at_dtype)d, k); k++)
-            for (int64_t i = 0; i < k; i++)
-                ck_assert_ptr_ne(at_arith_ladder((enum at_dtype)d, i), at_arith_ladder((enum at_dtype)d, k));
-        ck_assert(k > 0 && (d == AT_F64 || k > 2));
-    }
-}
-END_TEST
-
-START_TEST(words_change_the_field_that_they_name_and_nothing_else)
-{
-    struct at_arith x = arith_of("bf16-p,tile=64,weight=default,fused=true,exp_ulps=0x1p3,weight_shift=-2");
-    struct at_arith y = *at_arith_find("bf16-p"), z = x;
-    y.tile = 64, y.weight = AT_DEFAULT, y.fused = true, y.exp_ulps = 8, y.weight_shift = -2;
-    ck_assert(memcmp(&x, &y, sizeof x) == 0);
-    static const char *const bad[] = {"nothing", "fp32,", "fp32,tile", "fp32,tile=", "fp32,tile=-1", "fp32,tile=1.5",
-                                      "fp32,tiles=3", "fp32,fused=maybe", "fp32,weight=int32", "fp32,exp_ulps=nan",
-                                      "fp32,exp_ulps=-1", "fp32,weight_shift=99", "", "fp32,=3", "fp32,exp_ulps=1x"};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        struct at_why why = {""};
-        ck_assert_msg(!at_arith_read(&x, bad[k], &why) && why.text[0], "%s", bad[k]);
-        ck_assert(memcmp(&x, &z, sizeof x) == 0 && !at_arith_read(&x, bad[k], NULL));
-    }
-}
-END_TEST
-
 int main(void)
 {
     const char *text = getenv("SEED");
@@ -314,16 +312,16 @@ int main(void)
     TCase *t = tcase_create("rules");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise);
+    tcase_add_test(t, a_descaled_value_is_rounded_and_a_sink_of_minus_infinity_changes_nothing);
     tcase_add_test(t, rows_that_see_nothing_and_rows_of_a_sink_alone_are_equalities);
-    tcase_add_loop_test(t, a_looser_arithmetic_never_has_the_smaller_bound, 0, LOOSER);
     tcase_add_test(t, the_bound_scales_with_v);
     tcase_add_test(t, the_bound_of_fp64_is_that_of_fp32_times_2_to_the_minus_29);
-    tcase_add_test(t, huge_scores_cost_no_more_than_the_range_of_v_and_a_clear_winner_costs_nothing);
+    tcase_add_test(t,
+                   huge_scores_cost_no_more_than_the_range_of_v_and_a_clear_winner_costs_nothing);
     tcase_add_loop_test(t, rules_of_infinities_and_overflow, 0, RULES);
+    tcase_add_test(t, a_weight_that_underflows_may_be_lost_and_no_more);
     tcase_add_test(t, a_score_of_minus_infinity_leaves_its_row_open);
     tcase_add_test(t, a_type_that_does_not_hold_the_tensors_is_refused);
-    tcase_add_test(t, presets_have_names_and_sources_of_their_own_and_are_found);
-    tcase_add_test(t, words_change_the_field_that_they_name_and_nothing_else);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
