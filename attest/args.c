@@ -130,10 +130,45 @@ enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 6
 enum { CASE = JUDGE | CHECK | RUN | TRUTH | SHOW, ENGINE = CHECK | RUN };
 
 enum flag {
-    HELP, CAUSAL, SCALE, LAYOUT, KV_LAYOUT, WINDOW, SOFTCAP, OFFSET, KV_LEN, Q_LEN, LSE, LSE_LAYOUT,
-    EMPTY, EMPTY_LSE, WRITE_CASE, ARITH, ROWS, SEED, ROW, JSON, SAME_BITS, SAVE_REPRO,
-    ALLOW_UNCLAIMED, TILE, SPLITS, MERGE, LANES, COMPUTE, THREADS, FAULT, OUT, SCORES, VALUES, SPLIT,
-    BRIEF, APPEND, PROFILE, ONLY, FLAGS
+    HELP,
+    CAUSAL,
+    SCALE,
+    LAYOUT,
+    KV_LAYOUT,
+    WINDOW,
+    SOFTCAP,
+    OFFSET,
+    KV_LEN,
+    Q_LEN,
+    LSE,
+    LSE_LAYOUT,
+    EMPTY,
+    EMPTY_LSE,
+    WRITE_CASE,
+    ARITH,
+    ROWS,
+    SEED,
+    ROW,
+    JSON,
+    SAME_BITS,
+    SAVE_REPRO,
+    ALLOW_UNCLAIMED,
+    TILE,
+    SPLITS,
+    MERGE,
+    LANES,
+    COMPUTE,
+    THREADS,
+    FAULT,
+    OUT,
+    SCORES,
+    VALUES,
+    SPLIT,
+    BRIEF,
+    APPEND,
+    PROFILE,
+    ONLY,
+    FLAGS
 };
 
 static const struct {
@@ -181,10 +216,7 @@ static const struct {
     [ONLY] = {"only", JUDGE, NULL},
 };
 
-static bool plain(enum flag f)
-{
-    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF;
-}
+static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -229,7 +261,7 @@ static bool compute(struct options *o, const char *text, struct at_said *said)
 
 static bool one_row(struct options *o, const char *text, struct at_said *said)
 {
-    int64_t n, at[3];
+    int64_t n = 0, at[3] = {0};
     const char *from = strncmp(text, "-1,", 3) == 0 ? text + 1 : text; /* b of no sequence */
     if (!whole_list("row", from, at, 3, &n, said) || n != 3)
         return at_say(said, "--row %s: expected B,H,I", text);
@@ -334,8 +366,8 @@ bool read_options(int argc, char **argv, struct options *o, struct at_said *said
     struct option table[FLAGS + 1] = {{0}};
     int f, bit = command_bit(argv[0]);
     for (int k = 0; k < FLAGS; k++)
-        table[k] = (struct option){flags[k].name, plain((enum flag)k) ? no_argument
-                                   : required_argument, NULL, 256 + k};
+        table[k] = (struct option){
+            flags[k].name, plain((enum flag)k) ? no_argument : required_argument, NULL, 256 + k};
     *o = (struct options){.command = argv[0], .rows = -2, .seed = 1};
     join_line(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
     opterr = 0;

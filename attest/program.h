@@ -14,7 +14,7 @@ struct options {
     const char *command;
     struct at_fields fields; /* flags that say what a case lacks */
     const char *arith, *out, *write_case, *repro, *fault, *scores, *values;
-    int64_t rows;  /* -1 all, -2 not said */
+    int64_t rows; /* -1 all, -2 not said */
     uint64_t seed;
     int64_t allow; /* elements without a claim */
     int64_t split;
@@ -24,7 +24,7 @@ struct options {
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
     char line[1000]; /* the command, for repeating */
-    char **file; /* what is left: engine, case, results */
+    char **file;     /* what is left: engine, case, results */
     int files;
 };
 
@@ -93,8 +93,8 @@ bool open_case(const struct options *o, const char *path, struct at_case *x, str
 /* The same report for every command that judges. */
 int session_report(struct session *s);
 void session_free(struct session *s);
-/* What a result fails on the rungs of its ladder above its own, nearest first; outcome AT_PASS where
- * it fails none. False: refused. */
+/* What a result fails on the rungs of its ladder above its own, nearest first; outcome AT_PASS
+ * where it fails none. False: refused. */
 bool stricter_failure(struct session *s, const struct entry *e, struct at_judgement *j,
                       struct at_said *said);
 /* Error and allowance of each row, for gnuplot. False: refused. */
@@ -102,7 +102,8 @@ bool append_profiles(struct session *s, const char *path, struct at_said *said);
 /* Exit status of the entries: FAIL before UNDECIDED before PASS. */
 int session_status(const struct session *s);
 
-/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do ------------------- */
+/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do -------------------
+ */
 
 int refuse(const struct at_said *said); /* one line on stderr; MISUSE */
 void print_usage(const char *command);
@@ -113,7 +114,8 @@ void progress_done(void);
 void print_session(const struct session *s);
 void print_details(const struct session *s);
 void print_json(const struct session *s, const char *append); /* NULL: to stdout */
-void print_brief(const struct session *s, const struct entry *e, const struct at_judgement *stricter);
+void print_brief(const struct session *s, const struct entry *e,
+                 const struct at_judgement *stricter);
 void print_differ(const struct session *s, const char *x, const char *y, struct at_place p,
                   int64_t column);
 void print_case(const struct at_case *x);

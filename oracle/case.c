@@ -1,7 +1,8 @@
 /* A case: the tensors and the metadata of one file made into the one descriptor (docs/formats.md).
  *
  * Names of the outer world end here: a layout becomes strides, a causal corner becomes right = 0
- * and an offset. Lengths, starts and pages are read in sequences.c, results in results.c. SPDX-License-Identifier: MIT */
+ * and an offset. Lengths, starts and pages are read in sequences.c, results in results.c.
+ * SPDX-License-Identifier: MIT */
 #include "case.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,8 +134,8 @@ static bool read_wide(struct reading *r, const char *name, int most, const int64
     if (!t)
         return true;
     if (t->rank > most)
-        return at_say(r->said, "%s: tensor %s: %d extents found, expected at most %d", r->path, name,
-                      t->rank, most);
+        return at_say(r->said, "%s: tensor %s: %d extents found, expected at most %d", r->path,
+                      name, t->rank, most);
     for (int k = 0; k < t->rank; k++)
         d[most - t->rank + k] = t->dim[k];
     struct at_view x = at_bhsd(t->data, t->dtype, d[0], d[1], d[2], d[3]);
@@ -274,7 +275,8 @@ struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_
     return at_tensor_of(name, dtype, packed ? 2 : 3, x->a.q.dim + packed, data);
 }
 
-bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h, int64_t i)
+bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
+             int64_t i)
 {
     struct at_span keys = at_keys(a, z, b, i);
     for (int64_t j = keys.lo; j < keys.hi; j++)
