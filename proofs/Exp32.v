@@ -17,7 +17,7 @@ Local Open Scope R_scope.
 Notation rnd := (round radix2 (FLT_exp (-149) 24) rndNE).
 Notation F := (generic_format radix2 (FLT_exp (-149) 24)).
 Local Instance prec24 : Prec_gt_0 24 := eq_refl.
-Notation id_F := (id_F (-149) 24 eq_refl).
+Notation id_F := (id_F (-149) 24).
 Notation F_rnd := (F_rnd (-149) 24 eq_refl).
 
 (* ---- the program: every rnd is one operation, fma where a product and a sum share one ---- *)
@@ -39,18 +39,20 @@ Definition P r := (((((float2R c6_32 * r + float2R c5_32) * r + float2R c4_32) *
   + float2R c2_32) * r + 1) * r + 1.
 
 (* ---- approximation ---- *)
-Lemma approx r : Rabs r <= 0.3467 -> Rabs (P r / exp r - 1) <= 3.4e-9.
+Lemma approx r : Rabs r <= 0.3467 -> Rabs (P r / exp r - 1) <= 3.7e-9.
 Proof.
   intros H. unfold P. rewrite !f2R. cbn [bpow].
   interval with (i_bisect r, i_taylor r, i_degree 9, i_prec 60).
 Qed.
 Lemma exp_near d : Rabs d <= 1.5e-8 -> Rabs (exp d - 1) <= 1.51e-8.
 Proof. intros H. interval with (i_bisect d, i_taylor d, i_prec 64). Qed.
+Lemma exp_rng d : -0.34671 <= d <= 0.34671 -> 0.7 <= exp d <= 1.4145.
+Proof. intros H. split; interval with (i_prec 64). Qed.
 Lemma ln2_split : Rabs (ln 2 + NHI + NLO) <= bpow radix2 (-50).
 Proof. rewrite !f2R. cbn [bpow]. interval with (i_prec 90). Qed.
 
 (* ---- reduction ---- *)
-Lemma red_far x : F x -> -104 <= x <= -11/32 ->
+Lemma red_far x : F x -> -104 <= x <= -5/16 ->
   -151 <= n_of x <= 0 /\ (exists z, n_of x = IZR z) /\ Rabs (r_of x) <= 0.3467 /\
   Rabs (r_of x - (x - n_of x * ln 2)) <= 1.5e-8.
 Proof.
@@ -59,7 +61,7 @@ Proof.
   assert (G : exp32_red_gappa.s1 x (ln 2) -> False).
   { apply exp32_red_gappa.l1; try ring; change (Float1 1) with 1; field; exact Nz. }
   assert (E : exp32_red_gappa.s2 x (ln 2)).
-  { split; rewrite ?(id_F x Fx); unfold BND; intervals; simpl; simpl in HL; lra. }
+  { rewrite !f2R in HL. split; unfold BND; intervals; [rewrite (id_F x Fx); simpl|]; lra. }
   apply NNPP. intros N. apply G. split; [exact E|].
   unfold exp32_red_gappa.s3, exp32_red_gappa.s4, exp32_red_gappa.s5, exp32_red_gappa.s6,
     exp32_red_gappa.s7, exp32_red_gappa.s8, exp32_red_gappa.s9.
@@ -70,10 +72,10 @@ Proof.
   apply NNPP in M1, M2, M3, M4. apply N. clear N. revert M1 M3 M4. unfold BND. intervals.
   simpl. intros M1 M3 M4. split; [lra|split; [now apply FIX_whole|split; lra]].
 Qed.
-Lemma k_near x : F x -> -11/32 <= x <= 0 -> 12583103 <= k_of x <= 12583103.
-Proof. intros _ Hx. unfold k_of. rewrite f2R. simpl Fnum. simpl bpow. gappa. Qed.
+Lemma k_near x : F x -> -5/16 <= x <= 0 -> 12583103 <= k_of x <= 12583103.
+Proof. intros _ Hx. unfold k_of. rewrite f2R. simpl Fnum. gappa. Qed.
 Lemma F_0 : F 0. Proof. apply generic_format_0. Qed.
-Lemma red_near x : F x -> -11/32 <= x <= 0 -> n_of x = 0 /\ r_of x = x.
+Lemma red_near x : F x -> -5/16 <= x <= 0 -> n_of x = 0 /\ r_of x = x.
 Proof.
   intros Fx Hx. pose proof (k_near x Fx Hx) as [h1 h2].
   assert (E : n_of x = 0).
@@ -85,7 +87,7 @@ Lemma red_spec x : F x -> -104 <= x <= 0 -> exists z : Z, n_of x = IZR z /\ (-15
   Rabs (r_of x) <= 0.3467 /\ Rabs (r_of x - (x - IZR z * ln 2)) <= 1.5e-8 /\
   (z = 0%Z -> r_of x = x).
 Proof.
-  intros Fx Hx. destruct (Rle_dec x (-11/32)) as [C|C].
+  intros Fx Hx. destruct (Rle_dec x (-5/16)) as [C|C].
   - destruct (red_far x Fx ltac:(lra)) as (h1 & (z & Ez) & h2 & h3). exists z.
     rewrite Ez in *. split; auto. split; [split; apply le_IZR; lra|]. repeat split; auto.
     intros ->. unfold r_of. rewrite Ez, !Rmult_0_l, !Rplus_0_l. now rewrite !(id_F x Fx).
@@ -162,7 +164,7 @@ Proof.
   { unfold ER, Rdiv. rewrite <- exp_Ropp, <- exp_plus. now apply exp_near. }
   pose proof (Rabs_rng _ _ Hr) as Hr'. pose proof (Rabs_rng _ _ Hd) as Hd'.
   assert (HR : -0.34671 <= R <= 0.34671) by lra.
-  assert (HER : 0.7 <= ER <= 1.4145) by (unfold ER; split; interval with (i_prec 64)).
+  assert (HER : 0.7 <= ER <= 1.4145) by now apply exp_rng.
   assert (Y : (exists e, Rabs e <= 23 * bpow radix2 (-28) /\ y_of (r_of x) = ER * (1 + e)) /\
     (ER <= 1 -> Rabs (y_of (r_of x) - ER) <= 31 * bpow radix2 (-29)) /\
     (1 <= ER -> Rabs (y_of (r_of x) - ER) <= 15 * bpow radix2 (-27))).
@@ -172,15 +174,15 @@ Proof.
     - destruct (Rle_dec (r_of x) 0).
       + apply y_neg; auto; lra.
       + apply y_pos; auto; lra.
-    - intros H. rewrite <- exp_0 in H. apply S in H. apply y_neg; auto; lra.
-    - intros H. rewrite <- exp_0 in H. apply S in H. apply y_pos; auto; lra. }
+    - intros H. assert (R <= 0) by (apply S; rewrite exp_0; exact H). apply y_neg; auto; lra.
+    - intros H. assert (0 <= R) by (apply S; rewrite exp_0; exact H). apply y_pos; auto; lra. }
   destruct Y as ((e & He & Ee) & Y1 & Y2).
   assert (Fy : F (y_of (r_of x))) by (unfold y_of; apply F_rnd).
   assert (Hy : / 2 <= y_of (r_of x) <= 2).
   { rewrite Ee. apply Rabs_rng in He. simpl in He. nra. }
   split; [auto|]. split; [|split; [auto|split; [auto|split; [|split; [auto|split; [auto|split; [|auto]]]]]]].
   - unfold core. rewrite En, Ztrunc_IZR. simpl Fexp.
-    exact (two_steps (-149) 24 eq_refl (y_of (r_of x)) z 64 Fy Hy ltac:(lia)).
+    exact (two_steps (-149) 24 (y_of (r_of x)) z 64 Fy Hy ltac:(lia)).
   - intros E. now rewrite (H0 E).
   - exists e; auto.
 Qed.
@@ -286,10 +288,9 @@ Proof.
   unfold exp32. rewrite least_is. destruct Rlt_dec; [lra|]. unfold core.
   destruct (red_near 0 F_0 ltac:(lra)) as [-> ->]. rewrite (Ztrunc_IZR 0).
   assert (E : y_of 0 = 1).
-  { unfold y_of. cbv zeta. rewrite !Rmult_0_r, Rplus_0_l, (id_F 1 F_1).
-    now rewrite Rplus_0_l, (id_F 1 F_1). }
+  { unfold y_of. cbv zeta. rewrite !Rmult_0_r, !Rplus_0_l. apply (id_F 1 F_1). }
   rewrite E. simpl Fexp.
-  pose proof (two_steps (-149) 24 eq_refl 1 0 64 F_1 ltac:(lra) ltac:(lia)) as T.
+  pose proof (two_steps (-149) 24 1 0 64 F_1 ltac:(lra) ltac:(lia)) as T.
   etransitivity; [exact T|]. simpl. rewrite Rmult_1_r. now apply id_F, F_1.
 Qed.
 
@@ -301,7 +302,8 @@ Proof. intros H. rewrite !f2R. gappa. Qed.
 Lemma y_le_1 r : F r -> -3/8 <= r <= 0 -> y_of r <= 1.
 Proof.
   intros Fr Hr. pose proof (q1_pos r Hr) as [Q _]. unfold y_of; cbv zeta.
-  rewrite <- (id_F 1 F_1) at 2. apply round_le; try typeclasses eauto.
+  apply Rle_trans with (rnd 1); [|rewrite (id_F 1 F_1); lra].
+  apply round_le; try typeclasses eauto.
   match type of Q with 0 <= ?q => set (q1 := q) in * end. nra.
 Qed.
 Theorem exp32_01 x : F x -> x <= 0 -> 0 <= exp32 x <= 1.
@@ -311,8 +313,10 @@ Proof.
   destruct (core_spec x Fx ltac:(lra))
     as (z & y & Hz & -> & Fy & Hy & Y0 & EX & HER & (e & He & Ee) & _).
   pose proof (bpow_gt_0 radix2 z) as Pz. split.
-  - rewrite <- (id_F 0 F_0) at 1. apply round_le; try typeclasses eauto. nra.
-  - rewrite <- (id_F 1 F_1) at 2. apply round_le; try typeclasses eauto.
+  - apply Rle_trans with (rnd 0); [rewrite (id_F 0 F_0); lra|].
+    apply round_le; try typeclasses eauto. nra.
+  - apply Rle_trans with (rnd 1); [|rewrite (id_F 1 F_1); lra].
+    apply round_le; try typeclasses eauto.
     destruct (Z.eq_dec z 0) as [->|Nz].
     + simpl. rewrite Rmult_1_r, Y0 by auto. apply y_le_1; auto.
       replace (x - 0 * ln 2) with x in HER by ring. split; [|lra].
