@@ -1,0 +1,62 @@
+/* What the files of ref/ share. SPDX-License-Identifier: MIT */
+#ifndef REF_H
+#define REF_H
+
+#include "attest.h"
+#include <mpfr.h>
+
+/* -- The engines, once for each working type ------------------------------------------------- */
+
+at_attend at_scalar_f32, at_scalar_f64, at_standard_f32, at_standard_f64;
+enum at_status at_merge_f32(const struct at_state *x, const struct at_state *y);
+enum at_status at_merge_f64(const struct at_state *x, const struct at_state *y);
+enum at_status at_finish_f32(const struct at_state *x, double gain, const struct at_result *to);
+enum at_status at_finish_f64(const struct at_state *x, double gain, const struct at_result *to);
+enum at_status at_to_foreign_f32(const struct at_state *x, const struct at_foreign *to);
+enum at_status at_to_foreign_f64(const struct at_state *x, const struct at_foreign *to);
+enum at_status at_from_foreign_f32(const struct at_foreign *from, const struct at_state *x);
+enum at_status at_from_foreign_f64(const struct at_foreign *from, const struct at_state *x);
+/* What attention.c and convert.c ask of views. */
+bool at_is_float(enum at_dtype dtype);
+bool at_same_rows(const struct at_view *x, const struct at_view *y, int64_t D);
+enum at_status at_check_state(const struct at_state *x);
+
+/* Where the next merge of n neighbouring states happens: states at, at+1. seed, turn start as the
+ * plan's merge_seed and 0. */
+int64_t at_next_merge(const struct at_plan *p, int64_t n, uint64_t *seed, int64_t *turn);
+
+/* The compute type of a plan: as asked, or the narrowest that holds every tensor. */
+enum at_dtype at_compute(const struct at_attention *a);
+/* x takes in the sinks of its rows; rows at or past q_len have none. */
+enum at_status at_sink_f32(const struct at_attention *a, const struct at_state *x);
+enum at_status at_sink_f64(const struct at_attention *a, const struct at_state *x);
+
+/* -- Binary formats and MPFR ----------------------------------------------------------------- */
+
+/* Significands of p bits; the smallest normal number is 2^emin; max is the largest finite one. */
+struct at_format {
+    int p;
+    long emin;
+    double max;
+};
+
+struct at_format at_format(enum at_dtype dtype);
+double at_roundoff(enum at_dtype dtype); /* eps = 2^-p */
+
+/* "fp64", "fp32", "fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "uint8", "int32", "int64"; "default".
+ * Unknown name: AT_DEFAULT. Size in bytes. */
+const char *at_dtype_name(enum at_dtype dtype);
+enum at_dtype at_dtype_find(const char *name);
+int at_dtype_size(enum at_dtype dtype);
+
+/* A stored number, exactly, decoded by integers: no code in common with at_math.h. */
+double at_stored(const struct at_view *x, int64_t at);
+
+/* x rounded to nearest even in the format, subnormals and overflow to infinity included. x must
+ * have a precision that holds numbers of the format. */
+void at_round(mpfr_ptr x, struct at_format f);
+
+/* The next number of the format above x, a number of the format; past the largest: infinity. */
+void at_next(mpfr_ptr x, struct at_format f);
+
+#endif
