@@ -233,9 +233,12 @@ struct at_arith {
     const char *name, *source;
     enum at_dtype compute;   /* sums, exponents and the last division */
     enum at_dtype query;     /* q is scaled first and stored in it */
+    enum at_dtype key;       /* with query: k too, and each of the two by sqrt(scale) */
     enum at_dtype score;     /* scores are stored in it */
     enum at_dtype weight;    /* P is rounded to it before P V */
-    enum at_dtype sum;       /* l and u are summed in it; AT_DEFAULT: compute */
+    enum at_dtype sum;       /* l and u are summed in it; AT_DEFAULT: compute. Finer than compute:
+                              * so are scores, and each sum is then rounded to compute */
+    enum at_dtype total;     /* l alone is summed in it; AT_DEFAULT: sum */
     double product_eps;      /* relative error of a product by itself (3xTF32: 2^-21); 0: exact */
     int weight_shift;        /* P is scaled by 2^weight_shift before it is rounded */
     bool rounded_sum;        /* l sums the rounded P */
@@ -339,7 +342,8 @@ struct at_verdict {
 };
 
 /* Holds got against the interval of each element. NaN fails unless the truth is NaN or the element
- * open. ratios: NULL or (n*Dv + n), each element's, then each lse's.
+ * open. ratios: NULL or (n*Dv + n), each element's, then each lse's;
+ * -1 for an lse that got does not have.
  * Errors  AT_ERR_SHAPE, AT_ERR_DTYPE, AT_ERR_MISSING (nothing to judge). */
 AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct at_result *got,
                                      struct at_rows rows, const struct at_arith *arith,
