@@ -120,8 +120,8 @@ with_interval=" SExp32 SExp64 SBinary32 "
 # Interval's and Gappa's libraries take seconds to walk: their theorems are asked about together.
 units() {
     awk -v heavy="$with_interval" '{split($1, p, "."); m = p[1]
-        if (index(heavy, " " m " ")) { all[m] = all[m] (all[m] ? ", " : "") "Statements." $1 } else print $1, "Statements." $1 }
-        END { for (m in all) print m, "(" all[m] ")" }' claimed
+        if (index(heavy, " " m " ")) { all[m] = all[m] ? "conj @Statements." $1 " (" all[m] ")" : "@Statements." $1 } else print $1, "@Statements." $1 }
+        END { for (m in all) print m, all[m] }' claimed
 }
 axioms() {
     local t term names allowed
