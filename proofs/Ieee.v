@@ -79,28 +79,6 @@ Fixpoint bkeys x := match x with
 Lemma keys_rprog x : keys (rprog x) = map relt (bkeys x).
 Proof. induction x; simpl; auto; rewrite map_app; simpl; congruence. Qed.
 
-(* exp on numbers, its real counterpart, and what is asked of it. *)
-Variable fexpf : R -> R.
-Hypothesis bexp_ok : forall x, fin x = true -> val x <= 0 ->
-  fin (bexp x) = true /\ val (bexp x) = fexpf (val x).
-Hypothesis exp_F : forall x, F (fexpf x).
-Hypothesis exp_0 : fexpf 0 = 1.
-Hypothesis exp_01 : forall x, F x -> x <= 0 -> 0 <= fexpf x <= 1.
-Variables ks kv : Z.     (* scores are at most 2^ks, values at most 2^kv, in magnitude *)
-Hypothesis ks_rng : (0 <= ks /\ ks + 1 < emax)%Z.
-Hypothesis kv_rng : (0 <= kv /\ prec + kv < emax)%Z.
-Definition okelt (e : belt) := fin (fst e) = true /\ fin (snd e) = true /\
-  Rabs (val (fst e)) <= bpow radix2 ks /\ Rabs (val (snd e)) <= bpow radix2 kv.
-Definition okrow x := forall e, In e (bkeys x) -> okelt e.
-
-Notation same := (fun p : R => p).
-Notation fm := (fm emin prec choice fexpf same).
-Notation fl_l := (fl_l emin prec choice fexpf same).
-Notation fl_u := (fl_u emin prec choice fexpf same).
-Notation worth := (worth emin prec choice fexpf).
-Notation weight := (weight emin prec choice fexpf).
-Notation tile_add := (tile_add emin prec choice fexpf same).
-Notation tile := (tile emin prec choice fexpf same).
 Notation len x := (length (keys x)).
 Definition is b r := fin b = true /\ val b = r.
 
@@ -177,6 +155,29 @@ Proof.
   - rewrite Rmax_left by lra. split; auto.
   - rewrite Rmax_left by lra. split; auto.
 Qed.
+
+(* exp on numbers, its real counterpart, and what is asked of it. *)
+Variable fexpf : R -> R.
+Hypothesis bexp_ok : forall x, fin x = true -> val x <= 0 ->
+  fin (bexp x) = true /\ val (bexp x) = fexpf (val x).
+Hypothesis exp_F : forall x, F (fexpf x).
+Hypothesis exp_0 : fexpf 0 = 1.
+Hypothesis exp_01 : forall x, F x -> x <= 0 -> 0 <= fexpf x <= 1.
+Variables ks kv : Z.     (* scores are at most 2^ks, values at most 2^kv, in magnitude *)
+Hypothesis ks_rng : (0 <= ks /\ ks + 1 < emax)%Z.
+Hypothesis kv_rng : (0 <= kv /\ prec + kv < emax)%Z.
+Definition okelt (e : belt) := fin (fst e) = true /\ fin (snd e) = true /\
+  Rabs (val (fst e)) <= bpow radix2 ks /\ Rabs (val (snd e)) <= bpow radix2 kv.
+Definition okrow x := forall e, In e (bkeys x) -> okelt e.
+
+Notation same := (fun p : R => p).
+Notation fm := (fm emin prec choice fexpf same).
+Notation fl_l := (fl_l emin prec choice fexpf same).
+Notation fl_u := (fl_u emin prec choice fexpf same).
+Notation worth := (worth emin prec choice fexpf).
+Notation weight := (weight emin prec choice fexpf).
+Notation tile_add := (tile_add emin prec choice fexpf same).
+Notation tile := (tile emin prec choice fexpf same).
 
 (* ---- factors ---- *)
 Definition within_ks r := Rabs r <= bpow radix2 ks.

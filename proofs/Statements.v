@@ -5,7 +5,8 @@ From Coq Require Import Reals List ZArith Permutation.
 From Flocq Require Import Core BinarySingleNaN.
 From Coquelicot Require Import Coquelicot.
 From Gappa Require Gappa_library.
-Require Constants Exact Sums Rounding RangeFree Bound RowBound Formats Range Ieee Exp32 Exp64 Binary32 Backward.
+Require Constants Exact Sums Rounding RangeFree Bound RowBound Formats Range Ieee Exp32 Exp64 Binary32
+  Twin ExpIeee Backward.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -764,6 +765,26 @@ Theorem attention_binary32 :
   7 / 100000 * V + / 10 ^ 36.
 Proof. exact @Binary32.attention_binary32. Qed.
 End SBinary32.
+
+(* ---- The program itself ---- *)
+Module SExpIeee.
+Import Sums Rounding RangeFree Formats Range Exp32 Ieee Binary32 ExpIeee.
+Theorem twin_exp32 (x : b32) : is_finite x = true -> B2R x <= 0 ->
+  is_finite (Twin.exp32 x) = true /\ B2R (Twin.exp32 x) = exp32 (B2R x).
+Proof. exact (@ExpIeee.twin_exp32 x). Qed.
+Theorem attention_binary32_shipped (x : bprog 24 128) V :
+  okrow 24 128 126 100 x ->
+  (forall e, In e (keys (rprog 24 128 x)) -> Rabs (snd e) <= V) -> 0 <= V ->
+  (Z.of_nat (budget (rprog 24 128 x)) <= 320)%Z ->
+  (Z.of_nat (worst_c (rprog 24 128 x)) <= 128)%Z ->
+  (Z.of_nat (products (rprog 24 128 x)) <= 4194304)%Z ->
+  (Z.of_nat (length (keys (rprog 24 128 x))) <= 1048576)%Z ->
+  let L := keys (rprog 24 128 x) in let o := bout 24 128 p24 p128 Twin.exp32 x in
+  is_finite o = true /\
+  Rabs (B2R o - sumf (fun e : elt => exp (fst e) * snd e) L / sumf (fun e : elt => exp (fst e)) L)
+    <= 7 / 100000 * V + / 10 ^ 36.
+Proof. exact (@ExpIeee.attention_binary32_shipped x V). Qed.
+End SExpIeee.
 
 (* ---- The backward pass ---- *)
 Module SBackward.

@@ -3,7 +3,6 @@
 # costs 0.1 ms a set at 32 bits and 0.5 ms at 64; LONG=1 takes a million of each.
 # SPDX-License-Identifier: MIT
 seed=${SEED:-20240601} LONG=${LONG:-}
-compile Twin Constants Ieee
 if cp -u "$source"/twin.c "$source"/twin_check.ml . &&
     ocamlfind ocamlopt -w -a -O3 twin.mli twin.ml twin_check.ml -o twin_check >twin.log 2>&1; then
     ok "the twin in OCaml"

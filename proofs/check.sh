@@ -99,8 +99,10 @@ compile ExpScale Sums
 compile Exp32 Sums ExpScale Constants exp32_red_gappa exp32_neg_gappa exp32_pos_gappa
 compile Exp64 Sums ExpScale Constants exp64_red_gappa exp64_neg_gappa exp64_pos_gappa
 compile Binary32 Sums Rounding RangeFree Formats Range Exp32 Ieee
+compile Twin Constants Ieee
+compile ExpIeee Sums Formats Range Ieee ExpScale Constants Exp32 Binary32 Twin
 compile Backward Exact
-files="Exact Sums Rounding RangeFree Bound RowBound Formats Range Ieee Exp32 Exp64 Binary32 Backward"
+files="Exact Sums Rounding RangeFree Bound RowBound Formats Range Ieee Exp32 Exp64 Binary32 Twin ExpIeee Backward"
 compile Statements Constants $files
 
 # -- Nothing assumed --------------------------------------------------------------------------
@@ -116,7 +118,7 @@ fi
 reals='ClassicalDedekindReals\.sig_not_dec|ClassicalDedekindReals\.sig_forall_dec'
 reals="$reals|FunctionalExtensionality\.functional_extensionality_dep|Classical_Prop\.classic"
 machine='(PrimInt63|Uint63)\.[A-Za-z0-9_]+'
-with_interval=" SExp32 SExp64 SBinary32 "
+with_interval=" SExp32 SExp64 SBinary32 SExpIeee "
 # Interval's and Gappa's libraries take seconds to walk: their theorems are asked about together.
 units() {
     awk -v heavy="$with_interval" '{split($1, p, "."); m = p[1]
