@@ -769,8 +769,8 @@ End SBinary32.
 (* ---- The program itself ---- *)
 Module SExpIeee.
 Import Sums Rounding RangeFree Formats Range Exp32 Ieee Binary32 ExpIeee.
-Theorem twin_exp32 (x : b32) : is_finite x = true -> B2R x <= 0 ->
-  is_finite (Twin.exp32 x) = true /\ B2R (Twin.exp32 x) = exp32 (B2R x).
+Theorem twin_exp32 (x : b32) : BinarySingleNaN.is_finite x = true -> B2R x <= 0 ->
+  BinarySingleNaN.is_finite (Twin.exp32 x) = true /\ B2R (Twin.exp32 x) = exp32 (B2R x).
 Proof. exact (@ExpIeee.twin_exp32 x). Qed.
 Theorem attention_binary32_shipped (x : bprog 24 128) V :
   okrow 24 128 126 100 x ->
@@ -780,7 +780,7 @@ Theorem attention_binary32_shipped (x : bprog 24 128) V :
   (Z.of_nat (products (rprog 24 128 x)) <= 4194304)%Z ->
   (Z.of_nat (length (keys (rprog 24 128 x))) <= 1048576)%Z ->
   let L := keys (rprog 24 128 x) in let o := bout 24 128 p24 p128 Twin.exp32 x in
-  is_finite o = true /\
+  BinarySingleNaN.is_finite o = true /\
   Rabs (B2R o - sumf (fun e : elt => exp (fst e) * snd e) L / sumf (fun e : elt => exp (fst e)) L)
     <= 7 / 100000 * V + / 10 ^ 36.
 Proof. exact (@ExpIeee.attention_binary32_shipped x V). Qed.
