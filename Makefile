@@ -77,6 +77,7 @@ help:
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
+	@echo "make prove       check every proof (Coq, Gappa), and the C against its twin; prove-mutants"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
 	@echo "make setup       install the Debian packages that build, check and demo need"
 	@echo "make clean       remove $(BUILD)"
@@ -99,7 +100,7 @@ $(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/capture.mk tests/peers/onnx/onnx.mk
+include tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk
 clean:
 	rm -rf $(BUILD)
 
