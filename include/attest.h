@@ -230,7 +230,8 @@ struct at_engine {
     const char *name;
     struct at_arith (*arith)(const struct at_attention *a); /* on this problem and plan */
     at_attend *attend_f32, *attend_f64;                     /* NULL: not served */
-    /* The whole way at once, same bits, where the engine keeps no state tensors; or NULL. */
+    /* The whole way at once, same bits, where the engine keeps no state tensors; or NULL. Asked
+     * only where the splits join in key order. */
     enum at_status (*forward)(const struct at_attention *a, const struct at_result *to);
     /* Bytes of workspace that attend takes on this problem; NULL: a few rows. */
     int64_t (*workspace)(const struct at_attention *a);
@@ -238,6 +239,10 @@ struct at_engine {
 
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
+extern const struct at_engine at_tiled;    /* blocked, parallel, in vectors; bits as scalar's */
+
+/* The builds of at_tiled that this machine runs, widest first, at_tiled's own choice; else NULL. */
+const struct at_engine *at_tiled_at(int64_t k);
 
 /* Attend each split, merge as the plan says, take in the sink, finish. Packed rows of no sequence
  * and rows at or past q_len: out 0, lse -inf.

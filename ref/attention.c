@@ -260,7 +260,7 @@ enum at_status at_forward(const struct at_engine *e, const struct at_attention *
         return status;
     struct at_attention a = *problem;
     a.plan = at_resolve(problem);
-    if (e->forward)
+    if (e->forward && (a.plan.merge == AT_IN_ORDER || a.plan.splits == 1))
         return e->forward(&a, to);
     int64_t rows = a.q.dim[0] * a.q.dim[1] * a.q.dim[2], n = a.plan.splits, size, all;
     if (__builtin_mul_overflow(rows, (a.v.dim[3] + 2) * at_dtype_size(a.plan.compute), &size) ||
