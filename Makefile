@@ -11,22 +11,22 @@ ifeq ($(CI),true)
 WARN += -Werror
 endif
 CFLAGS ?= -O2 -g
-CPPFLAGS += -Iinclude -Iref -Ioracle -D_POSIX_C_SOURCE=200809L
+override CPPFLAGS += -Iinclude -Iref -Ioracle -D_POSIX_C_SOURCE=200809L
 # The bits and the bound hold for IEEE arithmetic without contraction.
 override CFLAGS += -std=c11 -ffp-contract=off -fno-math-errno $(WARN)
 ifeq ($(OPENMP),1)
 override CFLAGS += -fopenmp
 endif
-LIBS = $(shell $(PKG_CONFIG) --libs mpfr jansson) -lgmp -lm
-override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson)
+LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
+override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate format truth bound compare arith
+REF = attention validate convert simulate format truth bound compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 TILED = attend decode# compiled for both types and for each instruction set in ISAS
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
-TESTS = row math index format plan truth bound compare engines tensors case program
+TESTS = row state math index format plan truth bound compare engines tensors case program
 
 # One binary serves them all; engine "tiled" picks at run time. The flags are measured (tile.h).
 machine := $(shell $(CC) -dumpmachine)
@@ -79,7 +79,39 @@ $(BUILD)/%.o: %.c
 # -- Tests: one Check suite a file -------------------------------------------------------------
 $(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
+
+help:
+	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
+	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
+	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
+	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
+	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
+	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
+	@echo "make setup       install the Debian packages that build, check and demo need"
+	@echo "make clean       remove $(BUILD)"
+	@echo "Variables: CC=gcc|clang OPENMP=1|0 BUILD=$(BUILD) CI=true (warnings are errors)"
+setup:
+	@tests/setup.sh core check demo
+# A second make, because what pkg-config says may change in between.
+check: setup
+	@$(MAKE) --no-print-directory check-run
+check-run: $(BUILD)/attest $(SUITES)
+	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES)
+check-long: setup
+	@LONG=1 $(MAKE) --no-print-directory check-run
+demo: setup
+	@$(MAKE) --no-print-directory demo-run
+demo-run: $(BUILD)/attest
+	@BUILD=$(BUILD) FULL=$(FULL) tests/demo.sh
+static: $(BUILD)/attest-static
+$(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
+	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
+lint:
+	@tests/lint.sh
+clean:
+	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all
+.PHONY: all help setup check check-run check-long demo demo-run static lint clean
 .SECONDARY:

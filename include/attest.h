@@ -191,6 +191,40 @@ AT_CHECKED enum at_status at_merge(const struct at_state *x, const struct at_sta
  * multiplies u first. Errors  AT_ERR_SHAPE, AT_ERR_DTYPE; then nothing has been written. */
 AT_CHECKED enum at_status at_finish(const struct at_state *x, double gain, const struct at_result *to);
 
+/* The same knowledge as other libraries hand it over. */
+enum at_form {
+    AT_OUT_LSE,  /* out = u/l and lse = m + log l */
+    AT_OUT_LSE2, /* out and lse in base 2: lse/ln 2 */
+    AT_OUT_M_L,  /* out, m, l */
+    AT_U_M_L     /* u, m, l: ours, with another's marks */
+};
+
+/* out (or u), lse (or m) and l (AT_OUT_M_L, AT_U_M_L) placed like a state's u, m, l, of any float
+ * dtype; and how a row that sees nothing is marked there: its lse (or m), and out NaN or 0. */
+struct at_foreign {
+    enum at_form form;
+    struct at_view out, lse, l;
+    double empty_lse;
+    bool empty_nan;
+};
+
+/* To: each number rounded once or twice; from (out, lse): m = lse, l = 1, u = out, whose rounding
+ * is the lse's. Out, lse, l may not be x's own memory.
+ * Errors  AT_ERR_SHAPE, AT_ERR_DTYPE, AT_ERR_MISSING; then nothing has been written. */
+AT_CHECKED enum at_status at_to_foreign(const struct at_state *x, const struct at_foreign *to);
+AT_CHECKED enum at_status at_from_foreign(const struct at_foreign *from, const struct at_state *x);
+
+/* Log-sum-exp as packed batches hold it: (H,T) and (T,H), as views placed like a packed q. */
+struct at_view at_lse_ht(void *data, enum at_dtype dtype, int64_t T, int64_t H);
+struct at_view at_lse_th(void *data, enum at_dtype dtype, int64_t T, int64_t H);
+
+/* Between rows placed like the ragged q of a, and padded (B,H,longest,C) rows of the same dtype;
+ * padding and packed rows of no sequence are left alone. Errors  AT_ERR_SHAPE, AT_ERR_DTYPE. */
+AT_CHECKED enum at_status at_pad(const struct at_attention *a, const struct at_view *packed,
+                                 const struct at_view *padded);
+AT_CHECKED enum at_status at_unpad(const struct at_attention *a, const struct at_view *padded,
+                                   const struct at_view *packed);
+
 /* -- 4. Engines and their arithmetic -------------------------------------------------------- */
 
 /* What a kernel states about its rounding, and is held to (docs/bounds.md, table 1; presets in
@@ -316,6 +350,38 @@ AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct 
                                      struct at_rows rows, const struct at_arith *arith,
                                      const struct at_answer *x, double *ratios,
                                      struct at_verdict *verdict);
+
+/* -- 6. Simulated machines ------------------------------------------------------------------- */
+
+enum at_rounding { AT_NEAREST, AT_TOWARD_ZERO, AT_STOCHASTIC };
+
+/* A binary format: p significand bits (1..24), smallest normal 2^emin, every finite number below
+ * 2^(emax+1). p == 0: no rounding of its own. */
+struct at_float {
+    int p, emin, emax;
+    bool flush; /* subnormal results become 0 */
+    enum at_rounding rounding;
+};
+
+/* The scalar algorithm on a machine that rounds every operation to `compute`; scores, weights and
+ * sums are rounded again where they have formats of their own. exp, log and tanh are correctly
+ * rounded, or at_math.h's where own_math is set (then compute is fp32). */
+struct at_machine {
+    struct at_float compute, score, weight, sum, out;
+    bool rounded_sum; /* l sums the rounded weights */
+    bool own_math;
+    uint64_t seed; /* stochastic rounding: Philox4x32-10, counted from 0 in each row */
+};
+
+struct at_float at_float_of(enum at_dtype dtype); /* to nearest even, gradual underflow; not fp64 */
+
+/* x rounded to the format; count advances where that is stochastic. */
+double at_rounded_to(double x, const struct at_float *f, uint64_t seed, uint64_t *count);
+
+/* out (n,Dv), lse (n) of the rows, as the machine computes them under a's plan.
+ * Errors  those of at_validate; AT_ERR_PLAN: a format past 24 bits; AT_ERR_MEMORY. */
+AT_CHECKED enum at_status at_simulate(const struct at_attention *a, const struct at_machine *machine,
+                                      struct at_rows rows, double *out, double *lse);
 
 /* The presets, by name; NULL: none such. at_arith_at(k) for k = 0, 1, ... until NULL lists them. */
 const struct at_arith *at_arith_find(const char *name);

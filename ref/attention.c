@@ -142,25 +142,31 @@ static uint64_t draw(uint64_t *seed)
     return z ^ (z >> 31);
 }
 
+int64_t at_next_merge(const struct at_plan *p, int64_t n, uint64_t *seed, int64_t *turn)
+{
+    int64_t at = 0; /* in order: the first two */
+    if (p->merge == AT_REVERSED)
+        at = n - 2;
+    if (p->merge == AT_TREE) /* level by level */
+        at = *turn + 1 < n ? *turn : 0;
+    if (p->merge == AT_RANDOM)
+        at = (int64_t)(draw(seed) % (uint64_t)(n - 1));
+    *turn = at + 1;
+    return at;
+}
+
 /* Merges n states of neighbouring keys as the plan says, two neighbours at a time; result in x[0]. */
 static enum at_status merge_all(const struct at_plan *p, struct at_state *x, int64_t n)
 {
     uint64_t seed = p->merge_seed;
     int64_t turn = 0;
     for (; n > 1; n--) {
-        int64_t at = 0; /* in order: the first two */
-        if (p->merge == AT_REVERSED)
-            at = n - 2;
-        if (p->merge == AT_TREE) /* level by level */
-            at = turn + 1 < n ? turn : 0;
-        if (p->merge == AT_RANDOM)
-            at = (int64_t)(draw(&seed) % (uint64_t)(n - 1));
+        int64_t at = at_next_merge(p, n, &seed, &turn);
         enum at_status status = at_merge(&x[at], &x[at + 1]);
         if (status != AT_OK)
             return status;
         for (int64_t k = at + 1; k < n - 1; k++)
             x[k] = x[k + 1];
-        turn = at + 1;
     }
     return AT_OK;
 }
@@ -217,15 +223,10 @@ static enum at_status forward(const struct at_engine *e, const struct at_attenti
     return status;
 }
 
-static bool same_shape(const struct at_view *x, const struct at_view *y, int64_t D)
+bool at_same_rows(const struct at_view *x, const struct at_view *y, int64_t D)
 {
     return x->dim[0] == y->dim[0] && x->dim[1] == y->dim[1] && x->dim[2] == y->dim[2] &&
            x->dim[3] == D;
-}
-
-static bool is_float(enum at_dtype d)
-{
-    return d >= AT_F64 && d <= AT_F8_E5M2;
 }
 
 /* Could two elements share an address? Only repeated ones are told: extents above 1, stride 0. */
@@ -243,9 +244,9 @@ static enum at_status check_result(const struct at_result *to, const struct at_v
     bool empty = rows->dim[0] * rows->dim[1] * rows->dim[2] == 0;
     if (!to->out.data && !empty)
         return AT_ERR_MISSING;
-    if (!same_shape(&to->out, rows, Dv) || (to->lse.data && !same_shape(&to->lse, rows, 1)))
+    if (!at_same_rows(&to->out, rows, Dv) || (to->lse.data && !at_same_rows(&to->lse, rows, 1)))
         return AT_ERR_SHAPE;
-    if (!is_float(to->out.dtype) || (to->lse.data && !is_float(to->lse.dtype)))
+    if (!at_is_float(to->out.dtype) || (to->lse.data && !at_is_float(to->lse.dtype)))
         return AT_ERR_DTYPE;
     return repeats(&to->out) || (to->lse.data && repeats(&to->lse)) ? AT_ERR_STRIDE : AT_OK;
 }
@@ -276,10 +277,10 @@ enum at_status at_forward(const struct at_engine *e, const struct at_attention *
 
 /* -- States ---------------------------------------------------------------------------------- */
 
-static enum at_status check_state(const struct at_state *x)
+enum at_status at_check_state(const struct at_state *x)
 {
     int64_t Dv = x->u.dim[3];
-    if (!same_shape(&x->m, &x->u, 1) || !same_shape(&x->l, &x->u, 1) || Dv < 1)
+    if (!at_same_rows(&x->m, &x->u, 1) || !at_same_rows(&x->l, &x->u, 1) || Dv < 1)
         return AT_ERR_SHAPE;
     bool one = x->m.dtype == x->u.dtype && x->l.dtype == x->u.dtype;
     return one && (x->u.dtype == AT_F32 || x->u.dtype == AT_F64) ? AT_OK : AT_ERR_DTYPE;
@@ -287,12 +288,12 @@ static enum at_status check_state(const struct at_state *x)
 
 enum at_status at_merge(const struct at_state *x, const struct at_state *y)
 {
-    enum at_status status = check_state(x);
+    enum at_status status = at_check_state(x);
     if (status == AT_OK)
-        status = check_state(y);
+        status = at_check_state(y);
     if (status != AT_OK)
         return status;
-    if (!same_shape(&x->u, &y->u, y->u.dim[3]) || x->u.dim[3] != y->u.dim[3])
+    if (!at_same_rows(&x->u, &y->u, y->u.dim[3]))
         return AT_ERR_SHAPE;
     if (x->u.dtype != y->u.dtype)
         return AT_ERR_DTYPE;
@@ -301,7 +302,7 @@ enum at_status at_merge(const struct at_state *x, const struct at_state *y)
 
 enum at_status at_finish(const struct at_state *x, double gain, const struct at_result *to)
 {
-    enum at_status status = check_state(x);
+    enum at_status status = at_check_state(x);
     if (status == AT_OK)
         status = check_result(to, &x->u, x->u.dim[3]);
     if (status != AT_OK)

@@ -56,6 +56,11 @@ int at_dtype_size(enum at_dtype dtype)
     return 0;
 }
 
+bool at_is_float(enum at_dtype d)
+{
+    return d >= AT_F64 && d <= AT_F8_E5M2;
+}
+
 /* sign, exponent and significand fields of `width` bits, `p` significand bits, bias 1 - emin. */
 static double decoded(unsigned bits, int width, int p, int emin)
 {

@@ -12,6 +12,19 @@ enum at_status at_merge_f32(const struct at_state *x, const struct at_state *y);
 enum at_status at_merge_f64(const struct at_state *x, const struct at_state *y);
 enum at_status at_finish_f32(const struct at_state *x, double gain, const struct at_result *to);
 enum at_status at_finish_f64(const struct at_state *x, double gain, const struct at_result *to);
+enum at_status at_to_foreign_f32(const struct at_state *x, const struct at_foreign *to);
+enum at_status at_to_foreign_f64(const struct at_state *x, const struct at_foreign *to);
+enum at_status at_from_foreign_f32(const struct at_foreign *from, const struct at_state *x);
+enum at_status at_from_foreign_f64(const struct at_foreign *from, const struct at_state *x);
+/* What attention.c and convert.c ask of views. */
+bool at_is_float(enum at_dtype dtype);
+bool at_same_rows(const struct at_view *x, const struct at_view *y, int64_t D);
+enum at_status at_check_state(const struct at_state *x);
+
+/* Where the next merge of n neighbouring states happens: states at, at+1. seed, turn start as the
+ * plan's merge_seed and 0. */
+int64_t at_next_merge(const struct at_plan *p, int64_t n, uint64_t *seed, int64_t *turn);
+
 /* The compute type of a plan: as asked, or the narrowest that holds every tensor. */
 enum at_dtype at_compute(const struct at_attention *a);
 /* x takes in the sinks of its rows; rows at or past q_len have none. */

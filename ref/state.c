@@ -1,4 +1,5 @@
-/* Whole tensors of row states: merge, sink, finish. The algebra is at_row.h's.
+/* Whole tensors of row states: merge, sink, finish, and the forms that other libraries hand over.
+ * The algebra is at_row.h's.
  * Compiled for AT_BITS 32 and 64; checked by attention.c. SPDX-License-Identifier: MIT */
 #include "at_row.h"
 #include "ref.h"
@@ -60,5 +61,78 @@ enum at_status AT_NAME(at_finish)(const struct at_state *x, double gain, const s
         if (to->lse.data)
             at_store(&to->lse, at_offset(&to->lse, b, h, i, 0), at_lse(m, l));
     }
+    return AT_OK;
+}
+
+/* -- Other libraries' forms ------------------------------------------------------------------ */
+
+static const at_real LN2 = (at_real)0x1.62e42fefa39efp-1, LOG2E = (at_real)0x1.71547652b82fep+0;
+
+/* One row out: what stands in place of lse, and out's factor. */
+static void row_to_foreign(const struct at_row *row, const struct at_foreign *to, int64_t b, int64_t h,
+                           int64_t i)
+{
+    bool empty = row->l == 0, raw = to->form == AT_U_M_L;
+    at_real lse = to->form == AT_OUT_LSE || to->form == AT_OUT_LSE2 ? at_lse(row->m, row->l) : row->m;
+    if (to->form == AT_OUT_LSE2)
+        lse = lse * LOG2E;
+    if (empty)
+        lse = at_rounded(to->empty_lse);
+    at_store(&to->lse, at_offset(&to->lse, b, h, i, 0), lse);
+    if (raw || to->form == AT_OUT_M_L)
+        at_store(&to->l, at_offset(&to->l, b, h, i, 0), row->l);
+    for (int64_t c = 0; c < to->out.dim[3]; c++) {
+        at_real x = raw ? row->u[c] : at_out(row->u[c], row->l, 1);
+        at_store(&to->out, at_offset(&to->out, b, h, i, c), empty && to->empty_nan ? (at_real)NAN : x);
+    }
+}
+
+/* A foreign row is empty where its l is 0, or its lse the mark. A mark that is a number can also be
+ * an honest lse: whoever uses one has lost that distinction. */
+static void row_from_foreign(const struct at_foreign *from, int64_t b, int64_t h, int64_t i,
+                             struct at_row *row)
+{
+    bool sums = from->form == AT_OUT_M_L || from->form == AT_U_M_L;
+    row->m = at_load(&from->lse, at_offset(&from->lse, b, h, i, 0));
+    row->l = sums ? at_load(&from->l, at_offset(&from->l, b, h, i, 0)) : 1;
+    if (sums ? row->l == 0 : row->m == at_rounded(from->empty_lse)) {
+        at_row_clear(row, -(at_real)INFINITY, from->out.dim[3]);
+        return;
+    }
+    if (from->form == AT_OUT_LSE2)
+        row->m = row->m * LN2;
+    for (int64_t c = 0; c < from->out.dim[3]; c++) {
+        at_real x = at_load(&from->out, at_offset(&from->out, b, h, i, c));
+        row->u[c] = from->form == AT_OUT_M_L ? x * row->l : x;
+    }
+}
+
+enum at_status AT_NAME(at_to_foreign)(const struct at_state *x, const struct at_foreign *to)
+{
+    struct at_row row = {.u = malloc((size_t)x->u.dim[3] * sizeof *row.u)};
+    if (!row.u)
+        return AT_ERR_MEMORY;
+    for (int64_t b = 0; b < x->u.dim[0]; b++)
+    for (int64_t h = 0; h < x->u.dim[1]; h++)
+    for (int64_t i = 0; i < x->u.dim[2]; i++) {
+        at_row_load(&dense, x, b, h, i, &row);
+        row_to_foreign(&row, to, b, h, i);
+    }
+    free(row.u);
+    return AT_OK;
+}
+
+enum at_status AT_NAME(at_from_foreign)(const struct at_foreign *from, const struct at_state *x)
+{
+    struct at_row row = {.u = malloc((size_t)x->u.dim[3] * sizeof *row.u)};
+    if (!row.u)
+        return AT_ERR_MEMORY;
+    for (int64_t b = 0; b < x->u.dim[0]; b++)
+    for (int64_t h = 0; h < x->u.dim[1]; h++)
+    for (int64_t i = 0; i < x->u.dim[2]; i++) {
+        row_from_foreign(from, b, h, i, &row);
+        at_row_store(&dense, x, b, h, i, &row);
+    }
+    free(row.u);
     return AT_OK;
 }

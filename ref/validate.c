@@ -21,11 +21,6 @@ fail(struct at_why *why, enum at_status status, const char *text, ...)
     return status;
 }
 
-static bool is_float(enum at_dtype d)
-{
-    return d >= AT_F64 && d <= AT_F8_E5M2;
-}
-
 /* -- One tensor ------------------------------------------------------------------------------ */
 
 /* Extents 0 .. FAR whose product counts bytes in int64. */
@@ -65,7 +60,7 @@ static enum at_status check_optional(const struct at_view *x, const int64_t to[4
 {
     if (!x->data)
         return AT_OK;
-    if (number ? !is_float(x->dtype) : x->dtype != AT_U8)
+    if (number ? !at_is_float(x->dtype) : x->dtype != AT_U8)
         return fail(why, AT_ERR_DTYPE, "%s: %s, expected %s", name, at_dtype_name(x->dtype),
                     number ? "a float type" : "uint8");
     return check_shape(x, to, name, why);
@@ -78,7 +73,7 @@ static enum at_status check_qkv(const struct at_attention *a, struct at_why *why
     const struct at_view *x[3] = {&a->q, &a->k, &a->v};
     static const char *const name[3] = {"q", "k", "v"};
     for (int t = 0; t < 3; t++) {
-        if (!is_float(x[t]->dtype))
+        if (!at_is_float(x[t]->dtype))
             return fail(why, AT_ERR_DTYPE, "%s: %s, expected a float type", name[t],
                         at_dtype_name(x[t]->dtype));
         if (x[t]->dim[3] < 1)
