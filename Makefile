@@ -23,49 +23,23 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate format truth bound compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
-TILED = attend decode# compiled for both types and for each instruction set in ISAS
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
 TESTS = row state math index format plan truth bound compare engines tensors case program
 
-# One binary serves them all; engine "tiled" picks at run time. The flags are measured (tile.h).
-machine := $(shell $(CC) -dumpmachine)
-try = $(shell $(CC) $(1) -Werror -c -x c /dev/null -o /dev/null 2>/dev/null && echo $(1))
-ISAS = base
-ifneq ($(filter x86_64%,$(machine)),)
-ISAS += v3 v4
-override CPPFLAGS += -DTILED_X86
-endif
-FAST := -O3 -fno-trapping-math $(call try,-fno-tree-loop-distribute-patterns)
-v3_FLAGS = -mavx2 -mfma -mprefer-vector-width=256
-v4_FLAGS = -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+all: $(BUILD)/attest
 
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
                        $(addsuffix 64,$(addprefix ref/,$(REF_BOTH))))
-TILED_O = $(call objects,tiled/dispatch $(foreach i,$(ISAS),tiled/engine-$(i) \
-            $(foreach f,$(TILED),tiled/$(f)-$(i)-32 tiled/$(f)-$(i)-64)))
 ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
 ATTEST_O = $(call objects,$(addprefix attest/,$(ATTEST)))
-
-all: $(BUILD)/attest
+include tiled/build.mk # TILED_O
 
 $(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O)
 	rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/attest: $(ATTEST_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-define tiled_rules
-$(BUILD)/tiled/%-$(1)-32.o: tiled/%.c
-	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(FAST) $$($(1)_FLAGS) -DAT_BITS=32 -DTILED_ISA=$(1) -MMD -MP -c -o $$@ $$<
-$(BUILD)/tiled/%-$(1)-64.o: tiled/%.c
-	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(FAST) $$($(1)_FLAGS) -DAT_BITS=64 -DTILED_ISA=$(1) -MMD -MP -c -o $$@ $$<
-$(BUILD)/tiled/engine-$(1).o: tiled/engine.c
-	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(CFLAGS) -DTILED_ISA=$(1) -MMD -MP -c -o $$@ $$<
-endef
-$(foreach i,$(ISAS),$(eval $(call tiled_rules,$(i))))
 $(BUILD)/%32.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=32 -MMD -MP -c -o $@ $<

@@ -182,22 +182,16 @@ static int64_t *starts(struct maker *m, const int64_t *len, int64_t B, int64_t *
 /* Pages in a random order, as a table or as a list; entries without use are -1. */
 static void paged(struct maker *m, struct at_attention *a, int64_t B, int64_t Skv, int order)
 {
-    int64_t size = 1 + below(m, 20), width = (Skv + size - 1) / size + 1, n = B * width;
+    int64_t size = 1 + below(m, 20), width = (Skv + size - 1) / size + 1, n = B * width, used = 0;
     int32_t *table = block(m, n * 4), *indptr = block(m, (B + 1) * 4);
-    int64_t used = 0;
     bool list = below(m, 2) == 0;
+    n += n % 7 == 0; /* 7 k permutes the pages */
     for (int64_t b = 0; b < B; b++) {
-        int64_t need = (a->score.kv_len[b] + size - 1) / size;
-        for (int64_t t = 0; t < width; t++)
-            if (!list || t < need)
-                table[list ? used : b * width + t] = t < need ? (int32_t)((used++ * 7 + 3) % n) : -1;
+        int64_t need = (a->score.kv_len[b] + size - 1) / size, first = list ? used : b * width;
+        for (int64_t t = 0; t < (list ? need : width); t++)
+            table[first + t] = t < need ? (int32_t)(used++ * 7 % n) : -1;
         indptr[b + 1] = (int32_t)used;
     }
-    while (n % 7 == 0) /* then 7 would not permute the pages */
-        n++;
-    for (int64_t t = 0, k = 0; t < B * width; t++)
-        if (table[t] >= 0 && (!list || t < used))
-            table[t] = (int32_t)((k++ * 7 + 3) % n);
     a->pages.table = table;
     a->pages.indptr = list ? indptr : NULL;
     a->pages.width = width;

@@ -1,0 +1,36 @@
+# tiled/ is compiled for both working types and for each instruction set; the engine picks at run
+# time, so one binary serves every machine. The flags are measured: tile.h says which matter.
+machine := $(shell $(CC) -dumpmachine)
+try = $(shell $(CC) $(1) -Werror -c -x c /dev/null -o /dev/null 2>/dev/null && echo $(1))
+ISAS := base
+ifneq ($(filter x86_64%,$(machine)),)
+ISAS += v3 v4
+override CPPFLAGS += -DTILED_X86
+endif
+FAST := -O3 -fno-trapping-math $(call try,-fno-tree-loop-distribute-patterns)
+v3_FLAGS := -mavx2 -mfma -mprefer-vector-width=256
+v4_FLAGS := -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+TILED_O := $(call objects,tiled/dispatch $(foreach i,$(ISAS),tiled/engine-$(i) \
+             $(foreach f,attend decode,tiled/$(f)-$(i)-32 tiled/$(f)-$(i)-64)))
+
+tiled_cc = $(CC) $(CPPFLAGS) $(CFLAGS) $(FAST) $($(1)_FLAGS) -MMD -MP -c -DTILED_ISA=$(2)
+define tiled_rules
+$(BUILD)/tiled/%-$(1)-32.o: tiled/%.c
+	@mkdir -p $$(@D)
+	$(call tiled_cc,$(1),$(1)) -DAT_BITS=32 -o $$@ $$<
+$(BUILD)/tiled/%-$(1)-64.o: tiled/%.c
+	@mkdir -p $$(@D)
+	$(call tiled_cc,$(1),$(1)) -DAT_BITS=64 -o $$@ $$<
+$(BUILD)/tiled/engine-$(1).o: tiled/engine.c
+	@mkdir -p $$(@D)
+	$(call tiled_cc,base,$(1)) -o $$@ $$<
+endef
+$(foreach i,$(ISAS),$(eval $(call tiled_rules,$(i))))
+
+# Bit equality with scalar, without Check and MPFR's library: replay by hand, sanitizers, emulators.
+BITS_O := $(call objects,tests/bits tests/bits_problem)
+$(BUILD)/tests/bits: $(BUILD)/tests/bits_main.o $(BITS_O) $(TILED_O) \
+                     $(call objects,ref/attention ref/validate ref/format ref/scalar32 ref/scalar64 \
+                                    ref/standard32 ref/standard64 ref/state32 ref/state64)
+	$(CC) $(CFLAGS) -Wl,--gc-sections $(LDFLAGS) -o $@ $^ $(MPFR) -lm
+MPFR ?= -lmpfr -lgmp
