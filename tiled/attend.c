@@ -155,7 +155,8 @@ static void shape(struct block *x, const struct strip *s, struct at_span keys)
 
 /* -- A tile ----------------------------------------------------------------------------------- */
 
-/* K as it lies, V in panels of MR columns, which gather() then reads front to back. */
+/* K as it lies, V in panels of MR columns, which gather() then reads front to back; a key more in
+ * each panel than the tile has, or their rows would all fall into the same few sets of the cache. */
 static void tile_load(struct block *x, struct at_span keys)
 {
     int64_t n = keys.hi - keys.lo, D = x->z.D, Dv = x->z.Dv;
@@ -165,18 +166,29 @@ static void tile_load(struct block *x, struct at_span keys)
         for (int64_t c = Dv; c < up(Dv, MR); c++)
             x->row[c] = 0;
         for (int64_t c = 0; c < Dv; c += MR)
-            memcpy(x->v + c * n + j * MR, x->row + c, MR * sizeof *x->v);
+            memcpy(x->v + c * (n + 1) + j * MR, x->row + c, MR * sizeof *x->v);
     }
     x->known = false;
+}
+
+/* Asks for strip k's share of the next tile, so that its copy finds it near: 2 % of a prefill. */
+static void tile_hint(const struct block *x, struct at_span next, int64_t k)
+{
+    const struct at_attention *a = x->a;
+    for (int64_t j = next.lo + k; j < next.hi; j += x->strips) {
+        hint_row(&a->k, at_key_offset(a, &a->k, x->b, x->g, j));
+        hint_row(&a->v, at_key_offset(a, &a->v, x->b, x->g, j));
+    }
 }
 
 static bool values_finite(struct block *x, int64_t n)
 {
     at_real zero = 0; /* NaN as soon as one of them is not finite */
     if (!x->known) {
+        for (int64_t c = 0; c < x->z.Dv; c += MR)
 #pragma omp simd reduction(+ : zero)
-        for (int64_t t = 0; t < up(x->z.Dv, MR) * n; t++)
-            zero += x->v[t] * 0;
+            for (int64_t t = 0; t < MR * n; t++)
+                zero += x->v[c * (n + 1) + t] * 0;
         x->finite = zero == 0;
     }
     x->known = true;
@@ -188,7 +200,7 @@ static void strip_take(struct block *x, struct strip *s, struct at_span tile, st
 {
     const struct at_attention *a = x->a;
     const struct at_score *score = &a->score;
-    int64_t n = part.hi - part.lo, first = part.lo - tile.lo, height = tile.hi - tile.lo;
+    int64_t n = part.hi - part.lo, first = part.lo - tile.lo, height = tile.hi - tile.lo + 1;
     at_real scale = at_rounded(score->scale), *k = x->k + first * x->z.D, *v = x->v + first * MR;
     at_lanes worth;
     bool marked = part.lo < s->all.lo || part.hi > s->all.hi || score->mask.data ||
@@ -205,7 +217,7 @@ static void strip_take(struct block *x, struct strip *s, struct at_span tile, st
         weights_marked(n, x->s, x->mark, s->m, s->l, worth);
     else
         weights(n, x->s, s->m, s->l, worth);
-    if (marked && !values_finite(x, height))
+    if (marked && !values_finite(x, height - 1))
         gather_marked(n, x->z.Dv, height, v, x->s, x->mark, worth, s->u);
     else
         gather(n, x->z.Dv, height, v, x->s, worth, s->u);
@@ -228,7 +240,9 @@ static void block_walk(struct block *x, struct at_span split)
     for (int64_t t = any.lo / bc; t * bc < any.hi; t++) { /* key tiles */
         struct at_span tile = at_cut(any, (struct at_span){t * bc, t * bc + bc});
         tile_load(x, tile);
+        struct at_span next = at_cut(any, (struct at_span){tile.hi, tile.hi + bc});
         for (int64_t k = 0; k < x->strips; k++) {
+            tile_hint(x, next, k);
             struct at_span part = at_cut(tile, x->strip[k].any);
             if (part.lo < part.hi)
                 strip_take(x, &x->strip[k], tile, part);

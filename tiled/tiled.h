@@ -91,6 +91,15 @@ static inline void load_row(const struct at_view *x, int64_t at, const struct at
     }
 }
 
+/* Asks for a row's memory. */
+static inline void hint_row(const struct at_view *x, int64_t at)
+{
+    int64_t size = x->dtype == AT_F64 ? 8 : x->dtype == AT_F32 ? 4 : x->dtype > AT_BF16 ? 1 : 2;
+    const char *row = (const char *)x->data + at * size;
+    for (int64_t c = 0; c < x->dim[3] * size; c += 64)
+        __builtin_prefetch(row + c);
+}
+
 static inline void load_key(const struct at_attention *a, const struct at_sizes *z, int64_t b,
                             int64_t g, int64_t j, at_real *to)
 {
