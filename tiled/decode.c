@@ -20,7 +20,7 @@ struct reader {
     const struct at_attention *a;
     struct at_sizes z;
     int64_t b, g, rows, bc;
-    at_real *q, *s, *state, *k, *v, *sum; /* q (rows,D), s (rows,bc), state (rows,Dv+2) */
+    at_real *q, *s, *state, *k, *v, *sum; /* q (rows,D), s (rows,bc), state (rows,Dv+2), sum (2 rows + Dv) */
     const at_real **key, **value;         /* where the tile's rows lie; k, v if converted */
     int64_t *list;
 };
@@ -63,7 +63,25 @@ static void tile_place(struct reader *x, struct at_span keys)
     }
 }
 
+enum { AHEAD = 8 };
+
+/* Asks for a row's memory: a value wanted after the softmax, a key wanted soon (1.6 times). */
+INLINE void hint(const at_real *row, int64_t n)
+{
+    for (int64_t c = 0; c < n; c += C)
+        __builtin_prefetch(row + c);
+}
+
 /* -- Scores ----------------------------------------------------------------------------------- */
+
+/* at_dot's pairwise halves of 16 chains, written out so that they stay in registers. */
+INLINE at_real halves(const at_real *t)
+{
+    at_real x[8], y[4];
+    _Pragma("omp simd") for (int w = 0; w < 8; w++) x[w] = t[w] + t[w + 8];
+    _Pragma("omp simd") for (int w = 0; w < 4; w++) y[w] = x[w] + x[w + 4];
+    return (y[0] + y[2]) + (y[1] + y[3]);
+}
 
 /* at_dot in CHAINS chains of one key with `rows` (a literal) queries. */
 INLINE void dots(int rows, int64_t D, const at_real *restrict q, const at_real *restrict k,
@@ -77,13 +95,17 @@ INLINE void dots(int rows, int64_t D, const at_real *restrict q, const at_real *
         for (int r = 0; r < rows; r++)
             _Pragma("omp simd") for (int w = 0; w < CHAINS; w++)
                 t[r][w] = at_fma(q[r * D + c + w], k[c + w], t[r][w]);
+    if (whole == D) {
+        for (int r = 0; r < rows; r++)
+            s[r * stride] = halves(t[r]);
+        return;
+    }
     for (int r = 0; r < rows; r++) {
+        at_real x[CHAINS];
+        memcpy(x, t[r], sizeof x); /* or t, indexed by a variable, would not stay in registers */
         for (int64_t c = whole; c < D; c++)
-            t[r][c - whole] = at_fma(q[r * D + c], k[c], t[r][c - whole]);
-        for (int half = CHAINS / 2; half > 0; half /= 2)
-            for (int w = 0; w < half; w++)
-                t[r][w] += t[r][w + half];
-        s[r * stride] = t[r][0];
+            x[c - whole] = at_fma(q[r * D + c], k[c], x[c - whole]);
+        s[r * stride] = halves(x);
     }
 }
 
@@ -91,6 +113,9 @@ static void raw_scores(struct reader *x, int64_t n)
 {
     int64_t D = x->z.D, lanes = x->a->plan.lanes, r;
     for (int64_t j = 0; j < n; j++) {
+        hint(x->value[j], x->z.Dv);
+        if (j + AHEAD < n)
+            hint(x->key[j + AHEAD], D);
         for (r = 0; lanes == CHAINS && r + R <= x->rows; r += R)
             dots(R, D, x->q + r * D, x->key[j], x->s + r * x->bc + j, x->bc);
         for (; lanes == CHAINS && r < x->rows; r++)
@@ -102,29 +127,57 @@ static void raw_scores(struct reader *x, int64_t n)
 
 /* -- A tile that every row sees --------------------------------------------------------------- */
 
-/* Scores become weights; the row takes in all but u. What u was worth. */
-static at_real weights(const struct reader *x, int64_t n, at_real *restrict s, struct at_row *row)
+/* The tile's reference: the larger of m and its scores. Lanes hold every C-th score; the largest of
+ * numbers does not depend on the order, but for the sign of a zero, and + 0 sees to that. */
+static at_real reference(int64_t n, const at_real *s, at_real m)
 {
-    at_real top[C], m = row->m, l = 0, worth;
-    COLUMNS top[c] = m;
+    at_real top[C];
     int64_t j = 0;
+    COLUMNS top[c] = m;
     for (; j + C <= n; j += C)
         COLUMNS top[c] = at_larger(top[c], s[j + c]);
     for (; j < n; j++)
         m = at_larger(m, s[j]);
     for (int c = 0; c < C; c++)
         m = at_larger(m, top[c]);
-    m = m + 0;
+    return m + 0;
+}
+
+/* l[r] = sum_j p[r][j] in key order; `rows` (a literal) chains side by side hide the latency. */
+INLINE void sums(int rows, int64_t n, const at_real *p, int64_t bc, at_real *l)
+{
+    at_real t[R] = {0};
+    for (int64_t j = 0; j < n; j++)
+        for (int r = 0; r < rows; r++)
+            t[r] += p[r * bc + j];
+    for (int r = 0; r < rows; r++)
+        l[r] = t[r];
+}
+
+/* Scores become weights; every row takes in all but u. worth[r] is what u was worth. */
+static void weights(struct reader *x, int64_t n, at_real *worth)
+{
+    at_real *l = worth + x->rows;
+    int64_t r;
+    for (r = 0; r < x->rows; r++) {
+        at_real *restrict s = x->s + r * x->bc, top = reference(n, s, row_of(x, x->state, r).m);
+        worth[r] = top;
 #pragma omp simd
-    for (j = 0; j < n; j++)
-        s[j] = at_weight(s[j], m);
-    for (j = 0; j < n; j++)
-        l += s[j]; /* in key order */
-    worth = at_worth(row->m, m);
-    row->m = m;
-    row->l = at_take(worth, row->l, l);
-    (void)x;
-    return worth;
+        for (int64_t j = 0; j < n; j++)
+            s[j] = at_weight(s[j], top);
+    }
+    for (r = 0; r + R <= x->rows; r += R)
+        sums(R, n, x->s + r * x->bc, x->bc, l + r);
+    for (; r < x->rows; r++)
+        sums(1, n, x->s + r * x->bc, x->bc, l + r);
+    for (r = 0; r < x->rows; r++) {
+        struct at_row row = row_of(x, x->state, r);
+        at_real top = worth[r];
+        worth[r] = at_worth(row.m, top);
+        row.m = top;
+        row.l = at_take(worth[r], row.l, l[r]);
+        row_keep(&row);
+    }
 }
 
 /* u[r] takes in sum_j p[r][j] v_j over columns [c0, c0+C) of `rows` (a literal) rows. */
@@ -185,7 +238,6 @@ static void tile_whole(struct reader *x, struct at_span keys, at_real *worth)
     at_real scale = at_rounded(score->scale);
     raw_scores(x, n);
     for (int64_t r = 0; r < x->rows; r++) {
-        struct at_row row = row_of(x, x->state, r);
         at_real *s = x->s + r * x->bc;
         int64_t h = x->g * x->z.group + r % x->z.group, i = r / x->z.group;
         if (score->softcap > 0 || score->alibi.data)
@@ -194,9 +246,8 @@ static void tile_whole(struct reader *x, struct at_span keys, at_real *worth)
         else
             for (int64_t j = 0; j < n; j++)
                 s[j] = scale * s[j];
-        worth[r] = weights(x, n, s, &row);
-        row_keep(&row);
     }
+    weights(x, n, worth);
     gather_all(x, n, worth);
 }
 
@@ -286,7 +337,7 @@ static int64_t workspace(const struct at_attention *a, const struct at_sizes *z,
                          at_real *at)
 {
     int64_t bc = at_min(a->plan.bc, z->Skv) + C, rows = z->Sq * z->group, n = 0;
-    int64_t size[] = {rows * z->D, rows * bc, bc * z->D, bc * z->Dv, rows + z->Dv};
+    int64_t size[] = {rows * z->D, rows * bc, bc * z->D, bc * z->Dv, 2 * rows + z->Dv};
     at_real *place[5];
     for (int k = 0; k < 5; k++) {
         place[k] = at + n;
