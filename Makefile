@@ -25,7 +25,7 @@ REF = attention validate convert simulate format truth bound compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors case judge rows
 ATTEST = main args report judge check run truth trace show list
-TESTS = row state math index format plan truth bound compare engines tensors case program
+TESTS = row state tiled math index format plan truth bound compare engines tensors case program
 
 all: $(BUILD)/attest
 

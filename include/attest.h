@@ -275,6 +275,15 @@ extern const struct at_engine at_scalar;   /* the specification: a row at a time
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
 extern const struct at_engine at_tiled;    /* blocked, parallel, in vectors; bits as scalar's */
 
+/* Strips of query rows times key tiles: computed, of these partly hidden, and never touched. */
+struct at_tally {
+    int64_t visited, partial, skipped;
+};
+
+/* at_tiled's forward, and what it did. a is valid, its plan resolved, its merge order AT_IN_ORDER. */
+AT_CHECKED enum at_status at_tiled_counted(const struct at_attention *a, const struct at_result *to,
+                                           struct at_tally *tally);
+
 /* The builds of at_tiled that this machine runs, widest first, at_tiled's own choice; else NULL. */
 const struct at_engine *at_tiled_at(int64_t k);
 

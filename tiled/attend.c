@@ -27,6 +27,7 @@ struct block {
     at_real *k, *v, *row, *sum; /* one tile; one row of anything; the rows' states, merged so far */
     at_lanes *s;
     at_marks *mark;
+    struct at_tally tally;
     bool known, finite; /* are the tile's values all finite? found out where it matters */
 };
 
@@ -207,6 +208,8 @@ static void strip_take(struct block *x, struct strip *s, struct at_span tile, st
                   score->bias.data || at_drops(a);
     if (marked && !mark_keys(x, s, part))
         return;
+    x->tally.visited++;
+    x->tally.partial += marked;
     if (a->plan.lanes == 1)
         scores(n, x->z.D, scale, k, s->q, x->s);
     else
@@ -227,7 +230,8 @@ static void strip_take(struct block *x, struct strip *s, struct at_span tile, st
 
 static void block_walk(struct block *x, struct at_span split)
 {
-    int64_t bc = x->a->plan.bc;
+    int64_t bc = x->a->plan.bc, before = x->tally.visited;
+    int64_t tiles = x->strips * tiles_of(x->a, &x->z, x->b, split);
     struct at_span any = {INT64_MAX, 0};
     for (int64_t t = 0; t < x->strips; t++) {
         strip_clear(x, &x->strip[t]);
@@ -235,9 +239,7 @@ static void block_walk(struct block *x, struct at_span split)
         any.hi = at_max(any.hi, x->strip[t].any.hi);
     }
     any = at_cut(any, split);
-    if (any.lo >= any.hi)
-        return;
-    for (int64_t t = any.lo / bc; t * bc < any.hi; t++) { /* key tiles */
+    for (int64_t t = any.lo / bc; any.lo < any.hi && t * bc < any.hi; t++) { /* key tiles */
         struct at_span tile = at_cut(any, (struct at_span){t * bc, t * bc + bc});
         tile_load(x, tile);
         struct at_span next = at_cut(any, (struct at_span){tile.hi, tile.hi + bc});
@@ -248,6 +250,7 @@ static void block_walk(struct block *x, struct at_span split)
                 strip_take(x, &x->strip[k], tile, part);
         }
     }
+    x->tally.skipped += tiles - (x->tally.visited - before);
 }
 
 /* Row r of the block joins its sum over the splits before; the first starts it. */
@@ -315,6 +318,7 @@ enum at_status TILED(at_blocks)(const struct tiled_call *call)
         for (int64_t t = 0; t < tasks; t++)
             if (good)
                 block_at(&x, t, blocks, br);
+        tally_add(call->tally, &x.tally);
     }
     free(strip);
     free(space);

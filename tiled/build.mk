@@ -33,4 +33,5 @@ $(BUILD)/tests/bits: $(BUILD)/tests/bits_main.o $(BITS_O) $(TILED_O) \
                      $(call objects,ref/attention ref/validate ref/format ref/scalar32 ref/scalar64 \
                                     ref/standard32 ref/standard64 ref/state32 ref/state64)
 	$(CC) $(CFLAGS) -Wl,--gc-sections $(LDFLAGS) -o $@ $^ $(MPFR) -lm
+$(BUILD)/tests/check_tiled: $(BITS_O)
 MPFR ?= -lmpfr -lgmp

@@ -21,6 +21,7 @@ struct reader {
     struct at_sizes z;
     int64_t b, g, rows, bc;
     at_real *q, *s, *state, *k, *v, *sum; /* q (rows,D), s (rows,bc), state (rows,Dv+2), sum (2 rows + Dv) */
+    struct at_tally tally;
     const at_real **key, **value;         /* where the tile's rows lie; k, v if converted */
     int64_t *list;
 };
@@ -314,20 +315,23 @@ static void open_rows(struct reader *x)
 static void part_run(struct reader *x, struct at_span split)
 {
     const struct at_attention *a = x->a;
-    int64_t bc = a->plan.bc;
+    int64_t bc = a->plan.bc, tiles = tiles_of(a, &x->z, x->b, split);
     struct at_span any, all;
     open_rows(x);
     spans(x, split, &any, &all);
     bool data = a->score.mask.data || a->score.bias.data || at_drops(a);
     for (int64_t t = any.lo / bc; any.lo < any.hi && t * bc < any.hi; t++) { /* key tiles */
         struct at_span keys = at_cut(any, (struct at_span){t * bc, t * bc + bc});
+        bool whole = !data && keys.lo >= all.lo && keys.hi <= all.hi;
         tile_place(x, keys);
-        if (!data && keys.lo >= all.lo && keys.hi <= all.hi)
+        for (int64_t r = 0; !whole && r < x->rows; r++)
+            row_part(x, keys, r);
+        if (whole)
             tile_whole(x, keys, x->sum);
-        else
-            for (int64_t r = 0; r < x->rows; r++)
-                row_part(x, keys, r);
+        x->tally.partial += !whole;
+        x->tally.visited++, tiles--;
     }
+    x->tally.skipped += tiles;
 }
 
 /* -- All of it --------------------------------------------------------------------------------- */
@@ -398,6 +402,7 @@ enum at_status TILED(at_decode)(const struct tiled_call *call)
                 x.state = states + t * width;
                 part_run(&x, split_of(call, t % call->splits));
             }
+        tally_add(call->tally, &x.tally);
 #pragma omp for schedule(dynamic)
         for (int64_t unit = 0; unit < units; unit++)
             if (good) {

@@ -2,9 +2,14 @@
  * SPDX-License-Identifier: MIT */
 #include "attest.h"
 
+typedef enum at_status at_counted(const struct at_attention *a, const struct at_result *to,
+                                  struct at_tally *tally);
+
 extern const struct at_engine at_tiled_base;
+at_counted at_counted_base;
 #ifdef TILED_X86
 extern const struct at_engine at_tiled_v3, at_tiled_v4;
+at_counted at_counted_v3, at_counted_v4;
 
 static bool runs_v3(void)
 {
@@ -18,18 +23,35 @@ static bool runs_v4(void)
 }
 #endif
 
-const struct at_engine *at_tiled_at(int64_t k)
+struct build {
+    const struct at_engine *engine;
+    at_counted *counted;
+};
+
+/* Build k of those that this machine runs, widest first. */
+static struct build build_at(int64_t k)
 {
-    const struct at_engine *run[3];
+    struct build run[4] = {{NULL, NULL}};
     int64_t n = 0;
 #ifdef TILED_X86
     if (runs_v4())
-        run[n++] = &at_tiled_v4;
+        run[n++] = (struct build){&at_tiled_v4, at_counted_v4};
     if (runs_v3())
-        run[n++] = &at_tiled_v3;
+        run[n++] = (struct build){&at_tiled_v3, at_counted_v3};
 #endif
-    run[n++] = &at_tiled_base;
-    return k >= 0 && k < n ? run[k] : NULL;
+    run[n++] = (struct build){&at_tiled_base, at_counted_base};
+    return run[k >= 0 && k < n ? k : n];
+}
+
+const struct at_engine *at_tiled_at(int64_t k)
+{
+    return build_at(k).engine;
+}
+
+enum at_status at_tiled_counted(const struct at_attention *a, const struct at_result *to,
+                                struct at_tally *tally)
+{
+    return build_at(0).counted(a, to, tally);
 }
 
 static enum at_status attend_f32(const struct at_attention *a, int64_t j0, int64_t j1,

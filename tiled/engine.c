@@ -6,6 +6,8 @@
 
 tiled_run OF(at_blocks_f32), OF(at_blocks_f64), OF(at_decode_f32), OF(at_decode_f64);
 extern const struct at_engine OF(at_tiled);
+enum at_status OF(at_counted)(const struct at_attention *a, const struct at_result *to,
+                              struct at_tally *tally);
 
 /* Chains over columns suit decode, one chain suits lanes of queries; either kernel serves both. */
 static enum at_status run(const struct tiled_call *call, bool wide)
@@ -46,13 +48,21 @@ static void put_nothing(const struct at_attention *a, const struct at_result *to
     }
 }
 
-static enum at_status forward(const struct at_attention *a, const struct at_result *to)
+enum at_status OF(at_counted)(const struct at_attention *a, const struct at_result *to,
+                              struct at_tally *tally)
 {
-    struct tiled_call call = {.a = a, .to = to, .splits = a->plan.splits};
+    struct tiled_call call = {.a = a, .to = to, .splits = a->plan.splits, .tally = tally};
+    if (tally)
+        *tally = (struct at_tally){0};
     enum at_status status = run(&call, a->plan.compute == AT_F64);
     if (status == AT_OK && a->score.q_start)
         put_nothing(a, to);
     return status;
+}
+
+static enum at_status forward(const struct at_attention *a, const struct at_result *to)
+{
+    return OF(at_counted)(a, to, NULL);
 }
 
 static struct at_arith arith(const struct at_attention *a)

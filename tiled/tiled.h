@@ -25,6 +25,7 @@ struct tiled_call {
     const struct at_result *to;
     int64_t j0, j1; /* of x: the only split */
     int64_t splits;
+    struct at_tally *tally; /* or NULL */
 };
 
 typedef enum at_status tiled_run(const struct tiled_call *call);
@@ -50,6 +51,28 @@ static inline struct at_span split_of(const struct tiled_call *call, int64_t k)
     if (call->x)
         return (struct at_span){call->j0, call->j1};
     return (struct at_span){at_split(call->a, k), at_split(call->a, k + 1)};
+}
+
+/* Tiles of the split that sequence b has. */
+static inline int64_t tiles_of(const struct at_attention *a, const struct at_sizes *z, int64_t b,
+                               struct at_span split)
+{
+    int64_t bc = a->plan.bc;
+    split = at_cut(split, (struct at_span){0, at_keys_of(a, z, b)});
+    return split.lo < split.hi ? (split.hi - 1) / bc - split.lo / bc + 1 : 0;
+}
+
+/* A thread's count joins the others'. */
+static inline void tally_add(struct at_tally *sum, const struct at_tally *x)
+{
+    if (!sum)
+        return;
+#pragma omp critical(at_tally)
+    {
+        sum->visited += x->visited;
+        sum->partial += x->partial;
+        sum->skipped += x->skipped;
+    }
 }
 
 /* Rows of sequence b that have a place: in a dense batch those past q_len too, which are empty. */
