@@ -35,3 +35,12 @@ $(BUILD)/tests/bits: $(BUILD)/tests/bits_main.o $(BITS_O) $(TILED_O) \
 	$(CC) $(CFLAGS) -Wl,--gc-sections $(LDFLAGS) -o $@ $^ $(MPFR) -lm
 $(BUILD)/tests/check_tiled: $(BITS_O)
 MPFR ?= -lmpfr -lgmp
+
+# The roof that attest bench measures alongside, for the same instruction sets.
+ROOF_O := $(call objects,attest/roof $(foreach i,$(ISAS),attest/roof_kernel-$(i)))
+define roof_rules
+$(BUILD)/attest/roof_kernel-$(1).o: attest/roof_kernel.c
+	@mkdir -p $$(@D)
+	$(call tiled_cc,$(1),$(1)) -o $$@ $$<
+endef
+$(foreach i,$(ISAS),$(eval $(call roof_rules,$(i))))
