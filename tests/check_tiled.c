@@ -127,6 +127,28 @@ START_TEST(hidden_tiles_are_skipped_and_counted)
 }
 END_TEST
 
+/* Scores of -0 only: the state's m is +0, or a later maximum would depend on the order of zeros. */
+START_TEST(a_maximum_of_minus_zero_is_plus_zero)
+{
+    static struct tensors t;
+    static float m[H * S], l[H * S], u[H * S * D];
+    struct at_attention a = painted(&t, 13);
+    struct at_state x = {at_bhsd(m, AT_F32, 1, H, 2, 1), at_bhsd(l, AT_F32, 1, H, 2, 1),
+                         at_bhsd(u, AT_F32, 1, H, 2, D)};
+    memset(t.q, 0, sizeof t.q);
+    a.q = at_bhsd(t.q, AT_F32, 1, H, 2, D);
+    a.score.scale = -1;
+    for (int64_t lanes = 1; lanes <= 16; lanes *= 16)
+        for (int64_t e = 0; at_tiled_at(e); e++) {
+            a.plan = (struct at_plan){.lanes = lanes};
+            a.plan = at_resolve(&a);
+            ck_assert_int_eq(at_tiled_at(e)->attend_f32(&a, 0, 40, &x), AT_OK);
+            for (int k = 0; k < 2 * H; k++)
+                ck_assert(m[k] == 0 && !signbit(m[k]) && l[k] == 40);
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tiled");
@@ -136,6 +158,7 @@ int main(void)
     tcase_add_test(tests, threads_and_query_tiles_do_not_change_bits);
     tcase_add_test(tests, hidden_keys_and_values_are_never_felt);
     tcase_add_test(tests, hidden_tiles_are_skipped_and_counted);
+    tcase_add_test(tests, a_maximum_of_minus_zero_is_plus_zero);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK); /* OpenMP's threads do not survive a fork */
