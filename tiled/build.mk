@@ -44,3 +44,28 @@ $(BUILD)/attest/roof_kernel-$(1).o: attest/roof_kernel.c
 	$(call tiled_cc,$(1),$(1)) -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call roof_rules,$(i))))
+
+# -- The same bits elsewhere -------------------------------------------------------------------
+SANE_N ?= 300# problems under a sanitizer
+ARM_N ?= 300# and under the emulator
+native := $(if $(filter x86_64%,$(machine)),-mavx2 -mfma)
+sane = $(MAKE) --no-print-directory machine=none BUILD=$(BUILD)/$(1) FAST="-O1 -fno-trapping-math"
+# Threads: clang, whose OpenMP runtime tells the sanitizer of its barriers (libarcher, libomp-dev).
+check-sanitize:
+	+$(call sane,asan) CFLAGS="-O1 -g $(native) -fsanitize=address,undefined \
+	    -fno-sanitize-recover=all" $(BUILD)/asan/tests/bits
+	OMP_WAIT_POLICY=passive $(BUILD)/asan/tests/bits 0xa5a $(SANE_N)
+	+$(call sane,tsan) CC=clang CFLAGS="-O1 -g $(native) -fsanitize=thread" $(BUILD)/tsan/tests/bits
+	OMP_WAIT_POLICY=passive TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+	    $(BUILD)/tsan/tests/bits 0x75a $(SANE_N)
+# Debian: gcc-aarch64-linux-gnu qemu-user. Headers alone of MPFR and GMP are needed, and no library.
+check-arm:
+	@command -v aarch64-linux-gnu-gcc qemu-aarch64 >/dev/null || \
+	    { echo "skipped: apt-get install gcc-aarch64-linux-gnu qemu-user"; exit 1; }
+	mkdir -p $(BUILD)/arm/headers
+	cp $(wildcard /usr/include/mpfr.h /usr/include/*/gmp.h /usr/include/gmp.h) $(BUILD)/arm/headers
+	+$(MAKE) --no-print-directory CC=aarch64-linux-gnu-gcc BUILD=$(BUILD)/arm PKG_CONFIG=false MPFR= \
+	    CPPFLAGS="-isystem $(BUILD)/arm/headers" CFLAGS="-O2 -ffunction-sections -fdata-sections" \
+	    LDFLAGS=-static $(BUILD)/arm/tests/bits
+	OMP_WAIT_POLICY=passive qemu-aarch64 $(BUILD)/arm/tests/bits 0xa64 $(ARM_N)
+.PHONY: check-sanitize check-arm
