@@ -35,6 +35,7 @@ LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,
 ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
 ATTEST_O = $(call objects,$(addprefix attest/,$(ATTEST)))
 include tiled/build.mk # TILED_O
+include tests/peers/bench.mk # make bench-peers
 
 $(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O)
 	rm -f $@ && $(AR) rcs $@ $^

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # make bench-peers: the tiled engine beside PyTorch, onnxruntime and NumPy (OpenBLAS), same arrays, same
-# threads, interleaved. PEERS_ARGS: --quick, --threads T, --rounds R, --json FILE.
+# threads, interleaved. PEERS_ARGS: --quick, --rounds R, --only TEXT, --json FILE; THREADS=T.
 BUILD ?= build
 BENCH := $(BUILD)/bench
 BENCH_PYTHON ?= python3

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The tiled engine beside what a user would pick instead, on the CPU: same arrays, same threads.
 
-    bench_peers.py --library attest.so [--threads T] [--rounds R] [--quick] [--json FILE]
+    bench_peers.py --library attest.so [--rounds R] [--quick] [--only TEXT] [--json FILE]
+
+THREADS in the environment: for all of them; default every core.
 
 Each peer answers in its best forms; a ratio is peer time / our time of one round (> 1: ours is
 faster), and what is printed is the median of the rounds. Errors are against fp64 on sampled rows.
@@ -18,6 +20,10 @@ import platform
 import statistics
 import sys
 import time
+
+THREADS = int(os.environ.get("THREADS", os.cpu_count()))
+os.environ["OPENBLAS_NUM_THREADS"] = str(THREADS)  # read when NumPy is imported
+os.environ["KINETO_LOG_LEVEL"] = "9"
 
 import numpy as np
 import onnx
@@ -52,7 +58,7 @@ class Problem:
         q, k, v = self.sequence(b)
         return q.reshape(1, k.shape[1], self.group * q.shape[2], self.D), k, v
 
-    def truth(self, out, rows=24):
+    def truth(self, out, rows=256):
         """Largest error of out (B,Hq,Sq,D) on sampled rows."""
         random, worst = np.random.default_rng(1), 0.0
         B, Hq, Hkv, Sq = (int(x) for x in self.shape[:4])
@@ -313,24 +319,23 @@ def problems(quick):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(THREADS)
     library = ctypes.CDLL(options.library)
     library.peers_engine.restype = ctypes.c_char_p
     engine = library.peers_engine().decode()
     print(
         f"attest {engine}; PyTorch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()}),"
         f" onnxruntime {onnxruntime.__version__}, NumPy {np.__version__}, onnx {onnx.__version__};"
-        f" {platform.machine()}, {options.threads} threads, {options.rounds} rounds"
+        f" {platform.machine()}, {THREADS} threads, {options.rounds} rounds"
     )
     for problem in problems(options.quick):
         if options.only in problem.name:
-            for record in compare(problem, library, options.threads, options.rounds):
+            for record in compare(problem, library, THREADS, options.rounds):
                 if options.json:
                     with open(options.json, "a", encoding="utf-8") as file:
                         file.write(json.dumps(record) + "\n")
