@@ -142,30 +142,41 @@ void bench_free(struct bench *x)
 
 static void note(struct bench_series *s, double x) { s->at[s->n++] = x; }
 
-/* Roof and engine side by side. In decode every layer is met once: what one leaves in the caches
- * does not help it again. */
-static enum at_status round_of(struct bench *x, bool kept)
+static double larger(double x, double y) { return x > y ? x : y; }
+
+/* The roof before and after the engine, so that a drift of the machine cancels. In decode every layer
+ * is met once: what one leaves in the caches does not help it again. */
+static enum at_status round_of(struct bench *x, double guess, bool kept)
 {
     const struct bench_options *o = &x->o;
-    bool prefill = strcmp(o->workload, "prefill") == 0;
+    bool prefill = strcmp(o->workload, "prefill") == 0, wide = x->a[0].plan.compute == AT_F64;
     int threads = x->a[0].plan.threads;
     struct roof_block block[MOST_LAYERS];
+    struct seconds fma[2], read[2] = {{0}}, start, took = {0};
+    double L = (double)o->layers, each = guess / 4 < 0.03 ? 0.03 : guess / 4;
     for (int64_t k = 0; k < o->layers; k++)
         block[k] = (struct roof_block){x->kv[k], 2 * x->kv_bytes};
-    double peak = roof_fma(0, x->a[0].plan.compute == AT_F64, threads);
-    double read = prefill ? 0 : roof_read(0, block, o->layers, threads), start = seconds_now();
-    for (int64_t k = 0; k < o->layers; k++) {
-        enum at_status status = at_forward(o->engine, &x->a[k], &x->to);
-        if (status != AT_OK)
-            return status;
+    for (int turn = 0; turn < 2; turn++) {
+        fma[turn] = roof_fma(x->flops, each, 0, wide, threads);
+        if (!prefill)
+            read[turn] = roof_read(0, block, o->layers, threads);
+        start = seconds_now();
+        for (int64_t k = 0; k < o->layers && turn == 0; k++) {
+            enum at_status status = at_forward(o->engine, &x->a[k], &x->to);
+            if (status != AT_OK)
+                return status;
+        }
+        if (turn == 0)
+            took = seconds_since(start);
     }
-    double time = (seconds_now() - start) / (double)o->layers;
-    double need = x->flops / peak, stream = prefill ? 0 : x->bytes / read;
+    double f = (fma[0].wall + fma[1].wall) / 2, r = (read[0].wall + read[1].wall) / 2 / L;
+    double fc = (fma[0].cpu + fma[1].cpu) / 2, rc = (read[0].cpu + read[1].cpu) / 2 / L;
     if (kept) {
-        note(&x->time, time);
-        note(&x->peak, peak);
-        note(&x->read, read);
-        note(&x->share, (need > stream ? need : stream) / time);
+        note(&x->time, took.wall / L);
+        note(&x->peak, x->flops / f);
+        note(&x->read, prefill ? 0 : x->bytes / r);
+        note(&x->share, larger(f, r) / (took.wall / L));
+        note(&x->cpu_share, larger(fc, rc) / (took.cpu / L));
     }
     return AT_OK;
 }
@@ -174,17 +185,19 @@ enum at_status bench_measure(struct bench *x)
 {
     bool seen = isatty(2);
     x->rss_before = kernel_says("VmRSS");
-    enum at_status status = at_forward(x->o.engine, &x->a[0], &x->to); /* alone: its memory */
+    struct seconds start = seconds_now();
+    enum at_status status = x->o.engine == &at_tiled /* alone: its memory */
+                                ? at_tiled_counted(&x->a[0], &x->to, &x->tally)
+                                : at_forward(x->o.engine, &x->a[0], &x->to);
+    double guess = seconds_since(start).wall;
     x->peak_rss = kernel_says("VmHWM");
     for (int64_t k = 0; k <= x->o.rounds && status == AT_OK; k++) {
         if (seen)
             fprintf(stderr, "\rbench %s: round %lld of %lld", x->o.workload, (long long)k,
                     (long long)x->o.rounds);
-        status = round_of(x, k > 0); /* the first warms up */
+        status = round_of(x, guess, k > 0); /* the first warms up */
     }
     if (seen)
         fprintf(stderr, "\r%60s\r", "");
-    if (status == AT_OK && x->o.engine == &at_tiled)
-        status = at_tiled_counted(&x->a[0], &x->to, &x->tally);
     return status;
 }

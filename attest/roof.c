@@ -39,11 +39,22 @@ static const struct kernels *kernels_at(int64_t k)
     return &kernels[0];
 }
 
-double seconds_now(void)
+static double reads(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct seconds seconds_now(void)
+{
+    return (struct seconds){reads(CLOCK_MONOTONIC), reads(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+struct seconds seconds_since(struct seconds start)
+{
+    struct seconds now = seconds_now();
+    return (struct seconds){now.wall - start.wall, now.cpu - start.cpu};
 }
 
 static double some_flops(const struct kernels *f, bool wide, int64_t n)
@@ -57,34 +68,35 @@ static double some_flops(const struct kernels *f, bool wide, int64_t n)
     return flops;
 }
 
-double roof_fma(int64_t k, bool wide, int threads)
+struct seconds roof_fma(double flops, double time, int64_t k, bool wide, int threads)
 {
     const struct kernels *f = kernels_at(k);
-    double flops = 0, start = seconds_now(), one = some_flops(f, wide, 10000);
-    int64_t n = (int64_t)(10000 * 0.03 / (seconds_now() - start)); /* about 30 ms */
-    (void)one;
+    struct seconds start = seconds_now(), took;
+    double done = some_flops(f, wide, 100000);
+    int64_t n = (int64_t)(100000 * time / seconds_since(start).cpu);
     start = seconds_now();
-#pragma omp parallel num_threads(threads) reduction(+ : flops)
-    flops += some_flops(f, wide, n);
-    return flops / (seconds_now() - start);
+    done = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : done)
+    done += some_flops(f, wide, n);
+    took = seconds_since(start);
+    return (struct seconds){flops / done * took.wall, flops / done * took.cpu};
 }
 
-double roof_read(int64_t k, const struct roof_block *block, int64_t n, int threads)
+struct seconds roof_read(int64_t k, const struct roof_block *block, int64_t n, int threads)
 {
     enum { PIECE = 1 << 18 };
     const struct kernels *f = kernels_at(k);
     volatile float end;
     float sum = 0;
-    double bytes = 0, start = seconds_now();
-#pragma omp parallel num_threads(threads) reduction(+ : sum, bytes)
+    struct seconds start = seconds_now();
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
     for (int64_t t = 0; t < n; t++)
 #pragma omp for schedule(dynamic) nowait
         for (int64_t at = 0; at < block[t].bytes; at += PIECE) {
             int64_t part = block[t].bytes - at < PIECE ? block[t].bytes - at : PIECE;
             sum += f->sum((const float *)((const char *)block[t].data + at), part / 512 * 128);
-            bytes += (double)part;
         }
     end = sum;
     (void)end;
-    return bytes / (seconds_now() - start);
+    return seconds_since(start);
 }

@@ -6,17 +6,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* FLOP/s of all threads together, in fp32 or fp64, in the widest instruction set that the engine may
- * use here (k as in at_tiled_at). */
-double roof_fma(int64_t k, bool wide, int threads);
+/* By the clock on the wall, and by the processor time of all threads together: on a shared machine
+ * the second does not see other people's work, only what they do to caches and memory. */
+struct seconds {
+    double wall, cpu;
+};
 
-/* Bytes/s of reading these blocks once, threads sharing them by need. */
+struct seconds seconds_now(void);
+struct seconds seconds_since(struct seconds start);
+
+/* What `flops` fused multiply-adds from registers take all threads together, in fp32 or fp64, in the
+ * engine's build k (as in at_tiled_at); measured over about `time` seconds. */
+struct seconds roof_fma(double flops, double time, int64_t k, bool wide, int threads);
+
+/* What reading these blocks once takes, threads sharing them by need. */
 struct roof_block {
     const void *data;
     int64_t bytes;
 };
-double roof_read(int64_t k, const struct roof_block *block, int64_t n, int threads);
-
-double seconds_now(void);
+struct seconds roof_read(int64_t k, const struct roof_block *block, int64_t n, int threads);
 
 #endif

@@ -298,14 +298,31 @@ static void block_at(struct block *x, int64_t t, int64_t blocks, int64_t br)
         block_run(x, first);
 }
 
+static int threads_for(const struct at_attention *a, const struct at_sizes *z)
+{
+    int64_t br = block_rows(a, z), tasks = z->B * z->Hkv * ((z->Sq * z->group + br - 1) / br);
+    return (int)at_max(1, at_min(a->plan.threads, tasks));
+}
+
+int64_t TILED(at_blocks_bytes)(const struct at_attention *a, int64_t splits)
+{
+    struct at_sizes z = at_sizes(a);
+    int64_t n = workspace(a, &z, NULL, NULL), bytes;
+    (void)splits; /* joined one by one */
+    if (__builtin_mul_overflow(n, (int64_t)sizeof(at_real) * threads_for(a, &z), &bytes))
+        return INT64_MAX;
+    return bytes;
+}
+
 enum at_status TILED(at_blocks)(const struct tiled_call *call)
 {
     const struct at_attention *a = call->a;
     struct at_sizes z = at_sizes(a);
     int64_t br = block_rows(a, &z), blocks = (z.Sq * z.group + br - 1) / br;
     int64_t n = workspace(a, &z, NULL, NULL), tasks = z.B * z.Hkv * blocks;
-    int threads = (int)at_max(1, at_min(a->plan.threads, tasks));
-    at_real *space = aligned_alloc(64, (size_t)(n * threads) * sizeof *space);
+    int64_t bytes = TILED(at_blocks_bytes)(a, call->splits);
+    int threads = threads_for(a, &z);
+    at_real *space = bytes < INT64_MAX ? aligned_alloc(64, (size_t)bytes) : NULL;
     struct strip *strip = malloc((size_t)(br / W * threads) * sizeof *strip);
     bool good = space && strip;
 #pragma omp parallel num_threads(threads) if (good)

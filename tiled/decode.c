@@ -375,15 +375,29 @@ static void unit_at(struct reader *x, int64_t unit)
     x->rows = placed_rows(x->a, &x->z, x->b) * x->z.group;
 }
 
+/* States of every part, then each thread's workspace. */
+int64_t TILED(at_decode_bytes)(const struct at_attention *a, int64_t splits)
+{
+    struct at_sizes z = at_sizes(a);
+    int64_t rows = z.B * z.Hq * z.Sq, states, bytes;
+    if (__builtin_mul_overflow(rows * (z.Dv + 2), splits, &states) ||
+        __builtin_add_overflow(states, workspace(a, &z, NULL, NULL) * a->plan.threads + C, &bytes) ||
+        __builtin_mul_overflow(bytes / C * C, (int64_t)sizeof(at_real), &bytes))
+        return INT64_MAX;
+    return bytes;
+}
+
 enum at_status TILED(at_decode)(const struct tiled_call *call)
 {
     const struct at_attention *a = call->a;
     struct at_sizes z = at_sizes(a);
+    int64_t bytes = TILED(at_decode_bytes)(a, call->splits);
+    if (bytes == INT64_MAX)
+        return AT_ERR_MEMORY;
     int64_t n = workspace(a, &z, NULL, NULL), units = z.B * z.Hkv, tasks = units * call->splits;
     int64_t width = z.Sq * z.group * (z.Dv + 2), bc = at_min(a->plan.bc, z.Skv) + C;
     int threads = (int)at_max(1, at_min(a->plan.threads, tasks));
-    at_real *states = aligned_alloc(64, (size_t)(tasks * width + n * threads + C) / C * C *
-                                            sizeof *states);
+    at_real *states = aligned_alloc(64, (size_t)bytes);
     const at_real **list = malloc((size_t)(3 * bc * threads) * sizeof *list);
     bool good = states && list;
 #pragma omp parallel num_threads(threads) if (good)

@@ -76,8 +76,14 @@ static struct at_arith arith(const struct at_attention *a)
     return at_scalar.arith(a);
 }
 
+static int64_t workspace(const struct at_attention *a)
+{
+    return at_tiled_at(0)->workspace(a);
+}
+
 const struct at_engine at_tiled = {.name = "tiled",
                                    .arith = arith,
                                    .attend_f32 = attend_f32,
                                    .attend_f64 = attend_f64,
-                                   .forward = forward};
+                                   .forward = forward,
+                                   .workspace = workspace};

@@ -5,9 +5,16 @@
 #define OF(name) TILED_AS(name, TILED_ISA)
 
 tiled_run OF(at_blocks_f32), OF(at_blocks_f64), OF(at_decode_f32), OF(at_decode_f64);
+tiled_bytes OF(at_blocks_bytes_f32), OF(at_blocks_bytes_f64);
+tiled_bytes OF(at_decode_bytes_f32), OF(at_decode_bytes_f64);
 extern const struct at_engine OF(at_tiled);
 enum at_status OF(at_counted)(const struct at_attention *a, const struct at_result *to,
                               struct at_tally *tally);
+
+static bool is_decode(const struct at_attention *a)
+{
+    return a->plan.lanes > 1 && at_sizes(a).Sq <= TILED_FEW;
+}
 
 /* Chains over columns suit decode, one chain suits lanes of queries; either kernel serves both. */
 static enum at_status run(const struct tiled_call *call, bool wide)
@@ -15,7 +22,7 @@ static enum at_status run(const struct tiled_call *call, bool wide)
     struct at_sizes z = at_sizes(call->a);
     if (z.B * z.Hq * z.Sq == 0)
         return AT_OK;
-    if (call->a->plan.lanes > 1 && z.Sq <= TILED_FEW)
+    if (is_decode(call->a))
         return wide ? OF(at_decode_f64)(call) : OF(at_decode_f32)(call);
     return wide ? OF(at_blocks_f64)(call) : OF(at_blocks_f32)(call);
 }
@@ -70,6 +77,16 @@ static struct at_arith arith(const struct at_attention *a)
     return at_scalar.arith(a); /* the same bits, so the same statement */
 }
 
+static int64_t workspace(const struct at_attention *problem)
+{
+    struct at_attention a = *problem;
+    a.plan = at_resolve(problem);
+    bool wide = a.plan.compute == AT_F64;
+    if (is_decode(&a))
+        return (wide ? OF(at_decode_bytes_f64) : OF(at_decode_bytes_f32))(&a, a.plan.splits);
+    return (wide ? OF(at_blocks_bytes_f64) : OF(at_blocks_bytes_f32))(&a, a.plan.splits);
+}
+
 #define TEXT(isa) #isa
 #define NAMED(isa) "tiled-" TEXT(isa)
 
@@ -77,4 +94,5 @@ const struct at_engine OF(at_tiled) = {.name = NAMED(TILED_ISA),
                                        .arith = arith,
                                        .attend_f32 = attend_f32,
                                        .attend_f64 = attend_f64,
-                                       .forward = forward};
+                                       .forward = forward,
+                                       .workspace = workspace};

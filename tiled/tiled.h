@@ -29,11 +29,14 @@ struct tiled_call {
 };
 
 typedef enum at_status tiled_run(const struct tiled_call *call);
+typedef int64_t tiled_bytes(const struct at_attention *a, int64_t splits); /* INT64_MAX: too many */
 
 /* Lanes are queries: prefill, and everything that decode leaves. */
 tiled_run TILED(at_blocks);
+tiled_bytes TILED(at_blocks_bytes);
 /* Lanes are columns: few queries before many keys. */
 tiled_run TILED(at_decode);
+tiled_bytes TILED(at_decode_bytes);
 
 enum { TILED_FEW = 4 }; /* rows of a sequence up to which it is decode's */
 
