@@ -11,56 +11,73 @@ ifeq ($(CI),true)
 WARN += -Werror
 endif
 CFLAGS ?= -O2 -g
-override CPPFLAGS += -Iinclude -Iref -Ioracle -D_POSIX_C_SOURCE=200809L
+override CPPFLAGS += -Iinclude -Iref -Ioracle -Iattest -D_POSIX_C_SOURCE=200809L
 # The bits and the bound hold for IEEE arithmetic without contraction.
 override CFLAGS += -std=c11 -ffp-contract=off -fno-math-errno $(WARN)
 ifeq ($(OPENMP),1)
 override CFLAGS += -fopenmp
+else
+override CFLAGS += -Wno-unknown-pragmas
 endif
 LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate convert simulate format truth bound compare arith
+REF = attention validate convert simulate format truth truth_score truth_distance answer bound bound_key bound_score \
+      bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
-ORACLE = tensors case judge rows
-ATTEST = main args report judge check run truth trace show list
-TESTS = row state tiled math index format plan truth bound compare engines tensors case program
+ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
+PROGRAM = main args engine arith session judge check run truth trace show list \
+         report detail json picture brief bench bench_run bench_say
+TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten
 
 all: $(BUILD)/attest
 
-objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
+objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
                        $(addsuffix 64,$(addprefix ref/,$(REF_BOTH))))
 ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
-ATTEST_O = $(call objects,$(addprefix attest/,$(ATTEST)))
-include tiled/build.mk # TILED_O
-include tests/peers/bench.mk # make bench-peers
+ATTEST_O = $(call objects,$(addprefix attest/,$(PROGRAM)))
+include tiled/build.mk # TILED_O, ROOF_O
 
 $(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O)
 	rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/attest: $(ATTEST_O) $(BUILD)/libattest.a
+$(BUILD)/attest: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(BUILD)/%32.o: %.c
+$(BUILD)/obj/%32.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=32 -MMD -MP -c -o $@ $<
-$(BUILD)/%64.o: %.c
+$(BUILD)/obj/%64.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=64 -MMD -MP -c -o $@ $<
-$(BUILD)/%.o: %.c
+$(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
-$(BUILD)/tests/check_%: $(BUILD)/tests/check_%.o $(BUILD)/libattest.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+# What the suites share: random problems, holding an engine to the bound, and a malloc that fills
+# with NaN and fails on demand.
+SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory))
+$(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64 tests/row_steps32 tests/row_steps64)
+$(BUILD)/tests/check_catalogue: \
+    $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
+$(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
+# The second truth is in quadruple precision.
+$(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
+$(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
 help:
 	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
+	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
+	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
+	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
 	@echo "make setup       install the Debian packages that build, check and demo need"
@@ -72,18 +89,20 @@ setup:
 check: setup
 	@$(MAKE) --no-print-directory check-run
 check-run: $(BUILD)/attest $(SUITES)
-	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES)
+	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run
+	@tests/setup.sh aarch64 clang && $(MAKE) --no-print-directory check-sanitize check-arm
 demo: setup
 	@$(MAKE) --no-print-directory demo-run
 demo-run: $(BUILD)/attest
 	@BUILD=$(BUILD) FULL=$(FULL) tests/demo.sh
 static: $(BUILD)/attest-static
-$(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
+$(BUILD)/attest-static: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
 lint:
 	@tests/lint.sh
+include tests/peers/capture.mk tests/peers/onnx/onnx.mk tests/peers/bench.mk
 clean:
 	rm -rf $(BUILD)
 

@@ -1,9 +1,13 @@
 /* attest bench prefill|decode|batch: three questions that must not stand in for one another, each
  * answered as a share of what this machine can do, measured in the same rounds.
+ *
  *     prefill  FLOP/s of 4 N^2 D (visible pairs only) over the FMA peak
- *     decode   time to read K and V once, or for their FMAs where that is longer, over the time taken
+ *     decode   time to read K and V once, or for their FMAs where longer, over the time taken
+ *
  * A figure counts as the median of the rounds' ratios: machines are shared and noisy.
- * Not here: other libraries (tests/peers/bench_peers.py). SPDX-License-Identifier: MIT */
+ * Not here: other libraries (tests/peers/bench_peers.py).
+ *
+ * SPDX-License-Identifier: MIT */
 #include "bench.h"
 #include "ref.h"
 #include <getopt.h>
@@ -13,17 +17,18 @@
 
 static const char usage[] =
     "usage: attest bench prefill|decode|batch [options]\n"
-    "  prefill: N queries over N keys; decode: 1 over N; batch: 1 over each of many, 128 .. N keys\n"
+    "  prefill: N queries over N keys; decode: 1 over N; batch: 1 over each of many, 128 .. N "
+    "keys\n"
     "  --n N  --d D  --heads H  --kv-heads H  --batch B  --dtype fp32|fp64|bf16|...  --causal\n"
     "  --engine tiled|scalar|standard  --threads T  --br R  --bc C  --splits S\n"
     "  --rounds R  --layers L (copies of the cache, met in turn)  --json FILE (appends a line)\n";
 
 static const struct option list[] = {
-    {"n", 1, NULL, 'n'},       {"d", 1, NULL, 'd'},      {"heads", 1, NULL, 'h'},
-    {"kv-heads", 1, NULL, 'g'}, {"batch", 1, NULL, 'b'},  {"layers", 1, NULL, 'l'},
-    {"rounds", 1, NULL, 'r'},  {"br", 1, NULL, 'q'},     {"bc", 1, NULL, 'k'},
-    {"splits", 1, NULL, 's'},  {"threads", 1, NULL, 't'}, {"dtype", 1, NULL, 'y'},
-    {"engine", 1, NULL, 'e'},  {"json", 1, NULL, 'j'},   {"causal", 0, NULL, 'c'},
+    {"n", 1, NULL, 'n'},        {"d", 1, NULL, 'd'},       {"heads", 1, NULL, 'h'},
+    {"kv-heads", 1, NULL, 'g'}, {"batch", 1, NULL, 'b'},   {"layers", 1, NULL, 'l'},
+    {"rounds", 1, NULL, 'r'},   {"br", 1, NULL, 'q'},      {"bc", 1, NULL, 'k'},
+    {"splits", 1, NULL, 's'},   {"threads", 1, NULL, 't'}, {"dtype", 1, NULL, 'y'},
+    {"engine", 1, NULL, 'e'},   {"json", 1, NULL, 'j'},    {"causal", 0, NULL, 'c'},
     {NULL, 0, NULL, 0}};
 
 static const struct at_engine *engine_of(const char *name)
@@ -74,8 +79,13 @@ static bool take(struct bench_options *o, int key)
 static bool options(struct bench_options *o, int argc, char **argv)
 {
     static const char *const names[] = {"prefill", "decode", "batch"};
-    *o = (struct bench_options){.engine = &at_tiled, .dtype = AT_F32, .n = 8192, .d = 128,
-                                .layers = 1, .rounds = 9, .batch = 1};
+    *o = (struct bench_options){.engine = &at_tiled,
+                                .dtype = AT_F32,
+                                .n = 8192,
+                                .d = 128,
+                                .layers = 1,
+                                .rounds = 9,
+                                .batch = 1};
     for (int k = 0; k < 3 && argc > 1; k++)
         if (strcmp(argv[1], names[k]) == 0)
             o->workload = names[k];

@@ -28,7 +28,7 @@ struct bench {
     int64_t *start, *len;
     void *q, *kv[MOST_LAYERS], *out;
     int64_t q_bytes, kv_bytes, out_bytes; /* kv: one layer's K, or its V */
-    double flops, bytes;                  /* of one layer: useful arithmetic, useful bytes of K and V */
+    double flops, bytes; /* of one layer: useful arithmetic, useful bytes of K and V */
     struct bench_series time, peak, read, share, cpu_share;
     int64_t rss_before, peak_rss;
     struct at_tally tally;

@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* -- Memory: our own ledger, and the kernel's word ----------------------------------------------- */
+/* -- Memory: our own ledger, and the kernel's word -----------------------------------------------
+ */
 
 /* Huge pages where the kernel gives them on request, as numpy asks for its arrays: a plain malloc
  * reads 1.3-1.6 times slower. */
@@ -38,7 +39,8 @@ static int64_t kernel_says(const char *name)
     return kib * 1024;
 }
 
-/* -- The problem ---------------------------------------------------------------------------------- */
+/* -- The problem ----------------------------------------------------------------------------------
+ */
 
 /* About N(0,1): the sum of four uniforms. */
 static double draw(uint64_t *seed)
@@ -94,8 +96,8 @@ static void describe(struct bench *x, int64_t keys, bool mixed)
         a->score.right = o->causal ? 0 : AT_UNBOUNDED;
         a->score.kv_start = mixed ? x->start : NULL;
         a->score.kv_len = mixed ? x->len : NULL;
-        a->plan = (struct at_plan){.br = o->br, .bc = o->bc, .splits = o->splits,
-                                   .threads = (int)o->threads};
+        a->plan = (struct at_plan){
+            .br = o->br, .bc = o->bc, .splits = o->splits, .threads = (int)o->threads};
         a->plan = at_resolve(a);
     }
     x->to = (struct at_result){.out = at_bhsd(x->out, out, o->batch, o->heads, Sq, o->d)};
@@ -138,14 +140,15 @@ void bench_free(struct bench *x)
     free(x->q), free(x->out), free(x->start), free(x->len);
 }
 
-/* -- The rounds ----------------------------------------------------------------------------------- */
+/* -- The rounds -----------------------------------------------------------------------------------
+ */
 
 static void note(struct bench_series *s, double x) { s->at[s->n++] = x; }
 
 static double larger(double x, double y) { return x > y ? x : y; }
 
-/* The roof before and after the engine, so that a drift of the machine cancels. In decode every layer
- * is met once: what one leaves in the caches does not help it again. */
+/* The roof before and after the engine, so that a drift of the machine cancels. In decode every
+ * layer is met once: what one leaves in the caches does not help it again. */
 static enum at_status round_of(struct bench *x, double guess, bool kept)
 {
     const struct bench_options *o = &x->o;

@@ -1,15 +1,18 @@
 /* The roof of a measurement, by the kernels of the engine's own instruction set.
  * SPDX-License-Identifier: MIT */
-#include "attest.h"
 #include "roof.h"
+#include "attest.h"
 #include <string.h>
 #include <time.h>
 
-#define DECLARE(isa)                                                                                \
-    double roof_flops_f32_##isa(int64_t n, float x, float y, float *sink);                          \
-    double roof_flops_f64_##isa(int64_t n, double x, double y, double *sink);                       \
+#define DECLARE(isa)                                                                               \
+    double roof_flops_f32_##isa(int64_t n, float x, float y, float *sink);                         \
+    double roof_flops_f64_##isa(int64_t n, double x, double y, double *sink);                      \
     float roof_sum_##isa(const float *x, int64_t n);
-#define ENTRY(isa) {"tiled-" #isa, roof_flops_f32_##isa, roof_flops_f64_##isa, roof_sum_##isa}
+#define ENTRY(isa)                                                                                 \
+    {                                                                                              \
+        "tiled-" #isa, roof_flops_f32_##isa, roof_flops_f64_##isa, roof_sum_##isa                  \
+    }
 
 DECLARE(base)
 #ifdef TILED_X86

@@ -15,8 +15,8 @@ struct seconds {
 struct seconds seconds_now(void);
 struct seconds seconds_since(struct seconds start);
 
-/* What `flops` fused multiply-adds from registers take all threads together, in fp32 or fp64, in the
- * engine's build k (as in at_tiled_at); measured over about `time` seconds. */
+/* What `flops` fused multiply-adds from registers take all threads together, in fp32 or fp64, in
+ * the engine's build k (as in at_tiled_at); measured over about `time` seconds. */
 struct seconds roof_fma(double flops, double time, int64_t k, bool wide, int threads);
 
 /* What reading these blocks once takes, threads sharing them by need. */

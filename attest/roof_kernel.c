@@ -9,7 +9,8 @@
 #define AS(name, isa) GLUE(name, isa)
 #define KERNEL(name) AS(name, TILED_ISA)
 
-/* CHAINS vectors in flight cover the latency of two pipes: 4 cycles each need 8 chains or more; gcc unrolls 16. */
+/* CHAINS vectors in flight cover the latency of two pipes: 4 cycles each need 8 chains or more; gcc
+ * unrolls 16. */
 #if defined(__AVX512F__)
 enum { BYTES = 64, CHAINS = 16 };
 #elif defined(__AVX2__)

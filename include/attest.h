@@ -233,9 +233,12 @@ struct at_arith {
     const char *name, *source;
     enum at_dtype compute;   /* sums, exponents and the last division */
     enum at_dtype query;     /* q is scaled first and stored in it */
+    enum at_dtype key;       /* with query: k too, and each of the two by sqrt(scale) */
     enum at_dtype score;     /* scores are stored in it */
     enum at_dtype weight;    /* P is rounded to it before P V */
-    enum at_dtype sum;       /* l and u are summed in it; AT_DEFAULT: compute */
+    enum at_dtype sum;       /* l and u are summed in it; AT_DEFAULT: compute. Finer than compute:
+                              * so are scores, and each sum is then rounded to compute */
+    enum at_dtype total;     /* l alone is summed in it; AT_DEFAULT: sum */
     double product_eps;      /* relative error of a product by itself (3xTF32: 2^-21); 0: exact */
     int weight_shift;        /* P is scaled by 2^weight_shift before it is rounded */
     bool rounded_sum;        /* l sums the rounded P */
@@ -264,8 +267,7 @@ struct at_engine {
     const char *name;
     struct at_arith (*arith)(const struct at_attention *a); /* on this problem and plan */
     at_attend *attend_f32, *attend_f64;                     /* NULL: not served */
-    /* The whole way at once, same bits, where the engine keeps no state tensors; or NULL. Asked
-     * only where the splits join in key order. */
+    /* The whole way at once, same bits, for splits that join in key order; or NULL. */
     enum at_status (*forward)(const struct at_attention *a, const struct at_result *to);
     /* Bytes of workspace that attend takes on this problem; NULL: a few rows. */
     int64_t (*workspace)(const struct at_attention *a);
@@ -274,16 +276,11 @@ struct at_engine {
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
 extern const struct at_engine at_tiled;    /* blocked, parallel, in vectors; bits as scalar's */
-
 /* Strips of query rows times key tiles: computed, of these partly hidden, and never touched. */
-struct at_tally {
-    int64_t visited, partial, skipped;
-};
-
-/* at_tiled's forward, and what it did. a is valid, its plan resolved, its merge order AT_IN_ORDER. */
+struct at_tally { int64_t visited, partial, skipped; };
+/* at_tiled's forward, and what it did: a is valid, its plan resolved, in key order. */
 AT_CHECKED enum at_status at_tiled_counted(const struct at_attention *a, const struct at_result *to,
                                            struct at_tally *tally);
-
 /* The builds of at_tiled that this machine runs, widest first, at_tiled's own choice; else NULL. */
 const struct at_engine *at_tiled_at(int64_t k);
 
@@ -353,7 +350,8 @@ struct at_verdict {
 };
 
 /* Holds got against the interval of each element. NaN fails unless the truth is NaN or the element
- * open. ratios: NULL or (n*Dv + n), each element's, then each lse's.
+ * open. ratios: NULL or (n*Dv + n), each element's, then each lse's;
+ * -1 for an lse that got does not have.
  * Errors  AT_ERR_SHAPE, AT_ERR_DTYPE, AT_ERR_MISSING (nothing to judge). */
 AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct at_result *got,
                                      struct at_rows rows, const struct at_arith *arith,

@@ -120,10 +120,7 @@ int64_t at_split(const struct at_attention *a, int64_t k)
     return at_min(tiles * k / p->splits * p->bc, Skv);
 }
 
-static bool is_wide(const struct at_view *x)
-{
-    return x->data && x->dtype == AT_F64;
-}
+static bool is_wide(const struct at_view *x) { return x->data && x->dtype == AT_F64; }
 
 enum at_dtype at_compute(const struct at_attention *a)
 {
@@ -155,7 +152,8 @@ int64_t at_next_merge(const struct at_plan *p, int64_t n, uint64_t *seed, int64_
     return at;
 }
 
-/* Merges n states of neighbouring keys as the plan says, two neighbours at a time; result in x[0]. */
+/* Merges n states of neighbouring keys as the plan says, two neighbours at a time; result in x[0].
+ */
 static enum at_status merge_all(const struct at_plan *p, struct at_state *x, int64_t n)
 {
     uint64_t seed = p->merge_seed;
@@ -239,7 +237,8 @@ static bool repeats(const struct at_view *x)
 }
 
 /* rows: a tensor placed as the results must be. */
-static enum at_status check_result(const struct at_result *to, const struct at_view *rows, int64_t Dv)
+static enum at_status check_result(const struct at_result *to, const struct at_view *rows,
+                                   int64_t Dv)
 {
     bool empty = rows->dim[0] * rows->dim[1] * rows->dim[2] == 0;
     if (!to->out.data && !empty)
@@ -336,9 +335,8 @@ static struct at_arith tiled_arith(const struct at_attention *a)
 
 static struct at_arith two_pass_arith(const struct at_attention *a)
 {
-    return (struct at_arith){.name = "two passes",
-                             .source = "sums in key order, two passes",
-                             .compute = at_compute(a)};
+    return (struct at_arith){
+        .name = "two passes", .source = "sums in key order, two passes", .compute = at_compute(a)};
 }
 
 static int64_t two_pass_bytes(const struct at_attention *a)

@@ -52,11 +52,23 @@ int at_dtype_size(enum at_dtype dtype);
 /* A stored number, exactly, decoded by integers: no code in common with at_math.h. */
 double at_stored(const struct at_view *x, int64_t at);
 
+/* A double rounded to nearest even in the format, subnormals and overflow to infinity included. */
+double at_nearest(double x, struct at_format f);
+
 /* x rounded to nearest even in the format, subnormals and overflow to infinity included. x must
  * have a precision that holds numbers of the format. */
 void at_round(mpfr_ptr x, struct at_format f);
 
 /* The next number of the format above x, a number of the format; past the largest: infinity. */
 void at_next(mpfr_ptr x, struct at_format f);
+
+/* -- Arithmetics by name --------------------------------------------------------------------- */
+
+/* "key=value" into one field; x is untouched where that says nothing, and why (or NULL) says what. */
+bool at_arith_set(struct at_arith *x, const char *text, struct at_why *why);
+/* "preset,key=value,..." */
+bool at_arith_read(struct at_arith *x, const char *text, struct at_why *why);
+/* The presets that an output of this dtype is tried under, the strictest first; NULL past the last. */
+const struct at_arith *at_arith_ladder(enum at_dtype out, int64_t k);
 
 #endif

@@ -140,12 +140,15 @@ static enum at_status check_pages(const struct at_attention *a, int64_t B, struc
         return fail(why, AT_ERR_MISSING, "kv_len: absent, expected with pages");
     if (size < 1)
         return fail(why, AT_ERR_PAGE, "pages: size %lld, expected at least 1", (long long)size);
+    if (!p->indptr && (p->width < 0 || p->width > FAR / at_max(size, at_max(B, 1))))
+        return fail(why, AT_ERR_PAGE, "pages: width %lld, expected at least 0 and a table that can "
+                    "be", (long long)p->width);
     for (int64_t b = 0; b < B; b++) {
         int64_t len = a->score.kv_len[b], first = p->indptr ? p->indptr[b] : b * p->width;
         int64_t room = p->indptr ? (int64_t)p->indptr[b + 1] - first : p->width;
         if (first < 0 || room < 0)
             return fail(why, AT_ERR_PAGE, "indptr[%lld]: does not ascend from 0", (long long)b);
-        if (len < 0 || (len + size - 1) / size > room)
+        if (len < 0 || len > FAR || (len + size - 1) / size > room)
             return fail(why, AT_ERR_LENGTH, "kv_len[%lld]: %lld, expected 0 .. %lld (%lld pages of "
                         "%lld)", (long long)b, (long long)len, (long long)(room * size),
                         (long long)room, (long long)size);
@@ -200,6 +203,10 @@ static enum at_status check_numbers(const struct at_attention *a, struct at_why 
         return fail(why, AT_ERR_SCALE, "scale: %g, expected a finite number", s->scale);
     if (!(s->softcap >= 0 && isfinite(s->softcap)))
         return fail(why, AT_ERR_SOFTCAP, "softcap: %g, expected 0 or a positive number", s->softcap);
+    float cap = (float)s->softcap;
+    if (s->softcap > 0 && !(cap > 0 && isfinite(cap)) && at_compute(a) == AT_F32)
+        return fail(why, AT_ERR_SOFTCAP, "softcap: %g, expected a number of fp32, or plan.compute fp64",
+                    s->softcap);
     if (s->left < AT_UNBOUNDED || s->right < AT_UNBOUNDED)
         return fail(why, AT_ERR_WINDOW, "window: (%lld,%lld), expected bounds of at least 0, or -1 "
                     "for none", (long long)s->left, (long long)s->right);
@@ -214,7 +221,8 @@ static enum at_status check_tensors(const struct at_attention *a, struct at_why 
     struct at_sizes z = at_sizes(a);
     int64_t n, full[4] = {z.B, z.Hq, z.Sq, z.Skv}, head[4] = {1, z.Hq, 1, 1};
     int64_t query[4] = {z.B, z.Hq, z.Sq, 1}, key[4] = {z.B, z.Hkv, z.Skv, 1};
-    if (__builtin_mul_overflow(z.B * z.Hq, z.Sq, &n) || __builtin_mul_overflow(n, z.Skv, &n))
+    if (__builtin_mul_overflow(z.B, z.Hq, &n) || __builtin_mul_overflow(n, z.Sq, &n) ||
+        __builtin_mul_overflow(n, z.Skv, &n))
         return fail(why, AT_ERR_SHAPE, "B*Hq*Sq*Skv overflows 64 bits");
     const struct {
         const struct at_view *x;
@@ -237,8 +245,12 @@ static enum at_status check_tensors(const struct at_attention *a, struct at_why 
 static enum at_status check_plan(const struct at_attention *a, struct at_why *why)
 {
     const struct at_plan *p = &a->plan;
-    if (p->br < 0 || p->bc < 0 || p->splits < 0 || p->threads < 0 || p->splits > FAR)
+    if (p->br < 0 || p->bc < 0 || p->splits < 0 || p->threads < 0)
         return fail(why, AT_ERR_PLAN, "plan: a negative number, expected at least 0");
+    if (p->br > FAR || p->bc > FAR || p->splits > FAR)
+        return fail(why, AT_ERR_PLAN, "plan: a number past 2^48");
+    if (p->cut && p->splits < 1)
+        return fail(why, AT_ERR_PLAN, "plan: split points without splits");
     if (p->lanes < 0 || p->lanes > 64 || (p->lanes & (p->lanes - 1)) != 0)
         return fail(why, AT_ERR_PLAN, "plan: %lld lanes, expected 1, 2, 4, .. 64",
                     (long long)p->lanes);

@@ -18,8 +18,10 @@ static int64_t count(const struct at_view *x)
 
 static int64_t bytes(const struct at_view *x)
 {
-    return count(x) * (x->dtype == AT_F64 ? 8 : x->dtype == AT_F32 ? 4
-                       : x->dtype == AT_F16 || x->dtype == AT_BF16 ? 2 : 1);
+    return count(x) * (x->dtype == AT_F64                          ? 8
+                       : x->dtype == AT_F32                        ? 4
+                       : x->dtype == AT_F16 || x->dtype == AT_BF16 ? 2
+                                                                   : 1);
 }
 
 /* A copy filled with a pattern that no result has: what is not written shows. */

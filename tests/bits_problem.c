@@ -1,5 +1,5 @@
-/* A random problem from a seed. All random numbers are drawn whatever the features, so that dropping
- * one leaves the rest of the problem alone. SPDX-License-Identifier: MIT */
+/* A random problem from a seed. All random numbers are drawn whatever the features, so that
+ * dropping one leaves the rest of the problem alone. SPDX-License-Identifier: MIT */
 #include "at_math.h"
 #include "bits.h"
 #include <stdlib.h>
@@ -58,8 +58,10 @@ void bits_free(struct bits_problem *p)
 
 static int64_t size_of(enum at_dtype dtype)
 {
-    return dtype == AT_F64 || dtype == AT_I64 ? 8 : dtype == AT_F32 || dtype == AT_I32 ? 4
-         : dtype == AT_F16 || dtype == AT_BF16 ? 2 : 1;
+    return dtype == AT_F64 || dtype == AT_I64    ? 8
+           : dtype == AT_F32 || dtype == AT_I32  ? 4
+           : dtype == AT_F16 || dtype == AT_BF16 ? 2
+                                                 : 1;
 }
 
 static void put(const struct at_view *x, int64_t at, double y)
@@ -87,9 +89,9 @@ static double normal(struct maker *m)
 /* What stands in a poisoned tensor here and there. */
 static double strange(struct maker *m)
 {
-    static const double list[] = {NAN,    INFINITY, -INFINITY, 0.0,     -0.0,    0x1p-149, -0x1p-140,
-                                  1e-30,  -1e-38,   30,        -80,     0x1p60,  -0x1p60,  -0.0,
-                                  0x1p-74, -0x1p-75, 0x1p-1074, -0.0,    0x1p-30, 100};
+    static const double list[] = {NAN,     INFINITY, -INFINITY, 0.0,  -0.0,    0x1p-149, -0x1p-140,
+                                  1e-30,   -1e-38,   30,        -80,  0x1p60,  -0x1p60,  -0.0,
+                                  0x1p-74, -0x1p-75, 0x1p-1074, -0.0, 0x1p-30, 100};
     return PICK(m, list);
 }
 
@@ -209,7 +211,7 @@ static struct shape a_shape(struct maker *m)
     static const int64_t keys[] = {1, 2, 3, 15, 16, 17, 31, 63, 64, 65, 100, 130, 0};
     static const int64_t columns[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 24, 32, 33, 48};
     static const int64_t groups[] = {1, 1, 2, 3, 4, 5, 8};
-    struct shape x = {1 + below(m, 3), 1 + below(m, 2), PICK(m, groups), PICK(m, rows),
+    struct shape x = {1 + below(m, 3), 1 + below(m, 2),  PICK(m, groups), PICK(m, rows),
                       PICK(m, keys),   PICK(m, columns), PICK(m, columns)};
     if (!(m->features & BITS_BATCH))
         x.B = x.Hkv = x.group = 1;
@@ -249,7 +251,8 @@ static void place(struct maker *m, struct at_attention *a, struct shape x)
     paint(m, &a->v, kind, 1);
 }
 
-/* -- The score, the plan, the result ------------------------------------------------------------ */
+/* -- The score, the plan, the result ------------------------------------------------------------
+ */
 
 static void score(struct maker *m, struct at_attention *a)
 {

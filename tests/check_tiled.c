@@ -19,7 +19,8 @@ static void compare(uint64_t seed, uint64_t n)
             if (bits_equal(&at_scalar, at_tiled_at(e), seed + k, BITS_ALL, text))
                 continue;
             printf("scalar and %s differ: %s; make build/tests/bits && build/tests/bits 0x%llx 1 "
-                   "0x%x\n", at_tiled_at(e)->name, text, (unsigned long long)(seed + k),
+                   "0x%x\n",
+                   at_tiled_at(e)->name, text, (unsigned long long)(seed + k),
                    bits_shrink(&at_scalar, at_tiled_at(e), seed + k));
             failed++;
         }
@@ -34,7 +35,8 @@ START_TEST(every_build_has_the_bits_of_scalar_on_random_problems)
 }
 END_TEST
 
-/* -- One problem, seen closely ------------------------------------------------------------------ */
+/* -- One problem, seen closely ------------------------------------------------------------------
+ */
 
 enum { S = 150, D = 20, H = 4 };
 

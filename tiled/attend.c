@@ -2,10 +2,12 @@
  *
  * The rows of one key head - i, and within it the query heads of the group - are cut into blocks of
  * br that walk over the keys together; a block is strips of W rows. For every key tile
- * [t*bc, (t+1)*bc) that some row of the block sees, K and V are loaded once and each strip takes the
- * tile in: scores, softmax, gather. Tiles that no row sees are never touched.
- * Differs: scalar.c skips keys, a strip computes hidden ones and marks them; tile.h says why the
- * bits agree. Not here: the decision which kernel runs (engine.c); few queries (decode.c).
+ * [t*bc, (t+1)*bc) that some row of the block sees, K and V are loaded once and each strip takes
+ * the tile in: scores, softmax, gather. Tiles that no row sees are never touched.
+ *
+ * Differs: scalar.c skips hidden keys, a strip computes and marks them; tile.h says why bits agree.
+ * Not here: the decision which kernel runs (engine.c); few queries (decode.c).
+ *
  * SPDX-License-Identifier: MIT */
 #include "tile.h"
 #include <stdlib.h>
@@ -31,10 +33,7 @@ struct block {
     bool known, finite; /* are the tile's values all finite? found out where it matters */
 };
 
-static int64_t up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
+static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* -- Workspace -------------------------------------------------------------------------------- */
 
@@ -51,8 +50,8 @@ static int64_t workspace(const struct at_attention *a, const struct at_sizes *z,
 {
     int64_t bc = up(at_min(a->plan.bc, z->Skv), MR) + MR, br = block_rows(a, z);
     int64_t D = at_max(z->D, z->Dv), Dv = up(z->Dv, MR), n = 0;
-    int64_t size[] = {br * z->D, br * Dv, bc * z->D, bc * Dv, bc * W, bc * W, up(D, W),
-                      up(br * (z->Dv + 2), W)};
+    int64_t size[] = {br * z->D, br * Dv, bc * z->D, bc * Dv,
+                      bc * W,    bc * W,  up(D, W),  up(br * (z->Dv + 2), W)};
     at_real *place[8];
     for (int k = 0; k < 8; k++) {
         place[k] = at + n;
@@ -157,7 +156,8 @@ static void shape(struct block *x, const struct strip *s, struct at_span keys)
 /* -- A tile ----------------------------------------------------------------------------------- */
 
 /* K as it lies, V in panels of MR columns, which gather() then reads front to back; a key more in
- * each panel than the tile has, or their rows would all fall into the same few sets of the cache. */
+ * each panel than the tile has, or their rows would all fall into the same few sets of the cache.
+ */
 static void tile_load(struct block *x, struct at_span keys)
 {
     int64_t n = keys.hi - keys.lo, D = x->z.D, Dv = x->z.Dv;

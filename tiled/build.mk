@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # tiled/ is compiled for both working types and for each instruction set; the engine picks at run
 # time, so one binary serves every machine. The flags are measured: tile.h says which matter.
 machine := $(shell $(CC) -dumpmachine)
@@ -15,13 +16,13 @@ TILED_O := $(call objects,tiled/dispatch $(foreach i,$(ISAS),tiled/engine-$(i) \
 
 tiled_cc = $(CC) $(CPPFLAGS) $(CFLAGS) $(FAST) $($(1)_FLAGS) -MMD -MP -c -DTILED_ISA=$(2)
 define tiled_rules
-$(BUILD)/tiled/%-$(1)-32.o: tiled/%.c
+$(BUILD)/obj/tiled/%-$(1)-32.o: tiled/%.c
 	@mkdir -p $$(@D)
 	$(call tiled_cc,$(1),$(1)) -DAT_BITS=32 -o $$@ $$<
-$(BUILD)/tiled/%-$(1)-64.o: tiled/%.c
+$(BUILD)/obj/tiled/%-$(1)-64.o: tiled/%.c
 	@mkdir -p $$(@D)
 	$(call tiled_cc,$(1),$(1)) -DAT_BITS=64 -o $$@ $$<
-$(BUILD)/tiled/engine-$(1).o: tiled/engine.c
+$(BUILD)/obj/tiled/engine-$(1).o: tiled/engine.c
 	@mkdir -p $$(@D)
 	$(call tiled_cc,base,$(1)) -o $$@ $$<
 endef
@@ -29,9 +30,10 @@ $(foreach i,$(ISAS),$(eval $(call tiled_rules,$(i))))
 
 # Bit equality with scalar, without Check and MPFR's library: replay by hand, sanitizers, emulators.
 BITS_O := $(call objects,tests/bits tests/bits_problem)
-$(BUILD)/tests/bits: $(BUILD)/tests/bits_main.o $(BITS_O) $(TILED_O) \
+$(BUILD)/tests/bits: $(call objects,tests/bits_main) $(BITS_O) $(TILED_O) \
                      $(call objects,ref/attention ref/validate ref/format ref/scalar32 ref/scalar64 \
                                     ref/standard32 ref/standard64 ref/state32 ref/state64)
+	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Wl,--gc-sections $(LDFLAGS) -o $@ $^ $(MPFR) -lm
 $(BUILD)/tests/check_tiled: $(BITS_O)
 MPFR ?= -lmpfr -lgmp
@@ -39,7 +41,7 @@ MPFR ?= -lmpfr -lgmp
 # The roof that attest bench measures alongside, for the same instruction sets.
 ROOF_O := $(call objects,attest/roof $(foreach i,$(ISAS),attest/roof_kernel-$(i)))
 define roof_rules
-$(BUILD)/attest/roof_kernel-$(1).o: attest/roof_kernel.c
+$(BUILD)/obj/attest/roof_kernel-$(1).o: attest/roof_kernel.c
 	@mkdir -p $$(@D)
 	$(call tiled_cc,$(1),$(1)) -o $$@ $$<
 endef

@@ -43,10 +43,7 @@ static struct build build_at(int64_t k)
     return run[k >= 0 && k < n ? k : n];
 }
 
-const struct at_engine *at_tiled_at(int64_t k)
-{
-    return build_at(k).engine;
-}
+const struct at_engine *at_tiled_at(int64_t k) { return build_at(k).engine; }
 
 enum at_status at_tiled_counted(const struct at_attention *a, const struct at_result *to,
                                 struct at_tally *tally)
@@ -71,15 +68,9 @@ static enum at_status forward(const struct at_attention *a, const struct at_resu
     return at_tiled_at(0)->forward(a, to);
 }
 
-static struct at_arith arith(const struct at_attention *a)
-{
-    return at_scalar.arith(a);
-}
+static struct at_arith arith(const struct at_attention *a) { return at_scalar.arith(a); }
 
-static int64_t workspace(const struct at_attention *a)
-{
-    return at_tiled_at(0)->workspace(a);
-}
+static int64_t workspace(const struct at_attention *a) { return at_tiled_at(0)->workspace(a); }
 
 const struct at_engine at_tiled = {.name = "tiled",
                                    .arith = arith,

@@ -1,12 +1,12 @@
 /* The four steps of one tile for W query rows side by side: lane = row, so nothing is ever summed
  * across lanes and every lane does what scalar.c does for its row, in the same order.
  *
- *     s[j][lane] = scale * sum_c k[j][c] q[c][lane]           products(), a chain over c from zero
+ *     s[j][lane] = scale * sum_c k[j][c] q[c][lane]           product(), a chain over c from zero
  *     m' = max(m, s),  p = e^(s-m'),  l_t = sum_j p            weights()
  *     u[c][lane] = (a u + sum_j v[j][c] p[j][lane]) + 0        gather(), a chain over j from zero
  *
  * Both products are the same rank-one updates of an MR x W block that stays in registers: K and V
- * are read as broadcasts, whole vectors of q and p as they lie [the register blocking of GotoBLAS].
+ * are read as broadcasts, whole vectors of q and p as they lie.
  * Plain C under `omp simd`; needs -O3 and, from gcc, -fno-tree-loop-distribute-patterns, or the
  * block's way out becomes a memcpy, the block an array in memory and all of it three times slower.
  * Not here: which keys, which rows (attend.c). SPDX-License-Identifier: MIT */
@@ -124,7 +124,8 @@ static void weights(int64_t n, at_lanes *restrict s, at_real *restrict m, at_rea
         LANES top[lane] = at_larger(top[lane], s[j][lane]);
     LANES top[lane] = top[lane] + 0;
     for (int64_t j = 0; j < n; j++)
-        LANES {
+        LANES
+        {
             at_real p = at_weight(s[j][lane], top[lane]);
             sum[lane] += p;
             s[j][lane] = p;
@@ -142,13 +143,15 @@ static void weights_marked(int64_t n, at_lanes *restrict s, const at_marks *rest
     at_lanes top, sum;
     LANES top[lane] = m[lane], sum[lane] = 0;
     for (int64_t j = 0; j < n; j++)
-        LANES {
+        LANES
+        {
             at_real larger = at_larger(top[lane], s[j][lane]);
             top[lane] = mark[j][lane] == HIDDEN ? top[lane] : larger;
         }
     LANES top[lane] = top[lane] + 0;
     for (int64_t j = 0; j < n; j++)
-        LANES {
+        LANES
+        {
             at_real p = at_weight(s[j][lane], top[lane]);
             sum[lane] += mark[j][lane] == HIDDEN ? 0 : p;
             s[j][lane] = mark[j][lane] == KEPT ? p : 0;

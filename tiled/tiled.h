@@ -1,5 +1,5 @@
-/* What the files of tiled/ share. Each of attend.c and decode.c is compiled for both working types
- * and for each instruction set that the build serves; engine.c, compiled once, picks at run time.
+/* What the files of tiled/ share. attend.c and decode.c are compiled for both working types and for
+ * each instruction set that the build serves, engine.c for each set; dispatch.c picks at run time.
  * SPDX-License-Identifier: MIT */
 #ifndef TILED_H
 #define TILED_H

@@ -4,8 +4,8 @@
 BUILD ?= build
 BENCH := $(BUILD)/bench
 BENCH_PYTHON ?= python3
-BENCH_SO_O := $(addprefix $(BENCH)/pic/ref/,attention.o validate.o format.o scalar32.o scalar64.o \
-                standard32.o standard64.o state32.o state64.o) $(BENCH)/pic/tests/peers/bench_call.o
+BENCH_SO_O := $(addprefix $(BENCH)/pic/obj/ref/,attention.o validate.o format.o scalar32.o scalar64.o \
+                standard32.o standard64.o state32.o state64.o) $(BENCH)/pic/obj/tests/peers/bench_call.o
 
 .PHONY: bench-peers
 bench-peers: $(BENCH)/venv/ready $(BENCH)/attest.so

@@ -12,9 +12,9 @@ int peers_forward(float *q, float *k, float *v, float *out, const int64_t shape[
 {
     int64_t B = shape[0], Hq = shape[1], Hkv = shape[2], Sq = shape[3], N = shape[4], D = shape[5];
     int64_t batch = kv_start ? 1 : B;
-    struct at_attention a = at_plain(at_bhsd(q, AT_F32, B, Hq, Sq, D),
-                                     at_bhsd(k, AT_F32, batch, Hkv, N, D),
-                                     at_bhsd(v, AT_F32, batch, Hkv, N, D), scale);
+    struct at_attention a =
+        at_plain(at_bhsd(q, AT_F32, B, Hq, Sq, D), at_bhsd(k, AT_F32, batch, Hkv, N, D),
+                 at_bhsd(v, AT_F32, batch, Hkv, N, D), scale);
     struct at_result to = {.out = at_bhsd(out, AT_F32, B, Hq, Sq, D)};
     a.score.right = causal ? 0 : AT_UNBOUNDED;
     a.score.kv_start = kv_start;
@@ -23,7 +23,4 @@ int peers_forward(float *q, float *k, float *v, float *out, const int64_t shape[
     return (int)at_forward(&at_tiled, &a, &to);
 }
 
-const char *peers_engine(void)
-{
-    return at_tiled_at(0)->name;
-}
+const char *peers_engine(void) { return at_tiled_at(0)->name; }

@@ -1,0 +1,133 @@
+/* What the files of the program share. SPDX-License-Identifier: MIT */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include "at_index.h"
+#include "oracle.h"
+
+enum { PASS, FAIL, MISUSE, UNDECIDED }; /* exit statuses */
+
+enum { MOST_CUTS = 64, MOST_NUMBERS = 1024 };
+
+/* The command line. */
+struct options {
+    const char *command;
+    struct at_fields fields; /* flags that say what a case lacks */
+    const char *arith, *out, *write_case, *repro, *fault, *scores, *values;
+    int64_t rows; /* -1 all, -2 not said */
+    uint64_t seed;
+    int64_t allow; /* elements without a claim */
+    int64_t split;
+    struct at_place row;
+    bool one_row, json, same_bits, help, brief;
+    const char *append, *profile, *only;
+    struct at_plan plan;
+    int64_t cut[MOST_CUTS];
+    char line[1000]; /* the command, for repeating */
+    char **file;     /* what is left: engine, case, results */
+    int files;
+};
+
+/* False: misuse, told in said. */
+bool read_options(int argc, char **argv, struct options *o, struct at_said *said);
+
+/* -- Commands: an exit status ---------------------------------------------------------------- */
+
+int run_judge(const struct options *o);
+int run_check(const struct options *o);
+int run_run(const struct options *o);
+int run_truth(const struct options *o);
+int run_trace(const struct options *o);
+int run_show(const struct options *o);
+int run_list(const struct options *o);
+
+/* -- Engines and arithmetics (engine.c) -------------------------------------------------------- */
+
+const struct at_engine *engine_at(int64_t k); /* NULL: no more */
+const struct at_engine *engine_find(const char *name);
+/* "bf16-p" or "fp32,tile=64,joins=3"; false: refused. */
+bool arith_parse(const char *text, struct at_arith *to, struct at_said *said);
+/* The words that arith_parse reads back. */
+void arith_text(const struct at_arith *x, char *text, size_t size);
+/* Presets for outputs of a dtype, strictest first; NULL: no more. */
+const struct at_arith *ladder_at(enum at_dtype dtype, int64_t k);
+/* The options' plan over the case's; what is not said stays the engine's choice. */
+void plan_case(const struct options *o, struct at_attention *a);
+/* An engine's result in memory of the case, out and lse of the compute type; false: refused. */
+bool engine_result(const char *engine, const struct options *o, struct at_case *x,
+                   struct at_named *to, struct at_arith *arith, struct at_said *said);
+
+/* -- A judged case (session.c) ---------------------------------------------------------------- */
+
+/* One result under one arithmetic, or on the ladder. */
+struct entry {
+    const struct at_named *result;
+    char held[200];            /* the arithmetic in words; "" on the ladder */
+    struct at_judgement *step; /* one, or the ladder's, strictest first */
+    int64_t steps;
+    bool ladder;
+    enum at_outcome outcome;
+};
+
+struct session {
+    const struct options *o;
+    struct at_case x;
+    struct at_rows rows;
+    int64_t all; /* rows there are */
+    struct at_answer truth;
+    int64_t first; /* result that entry[0] is about */
+    int64_t entries;
+    struct entry *entry;
+    const struct at_arith *stated; /* of our engine; NULL: each result's own word */
+    double seconds;                /* that the truth took */
+    double largest;                /* |v| */
+};
+
+/* Rows, truth, and a verdict on the results of s->x from s->first on. False: refused. */
+bool session_judge(struct session *s, struct at_said *said);
+/* Rows as the options say; free rows->at. */
+bool choose_rows(const struct options *o, const struct at_attention *a, struct at_rows *rows,
+                 struct at_said *said);
+/* The case of the command line, kept where --write-case says. */
+bool open_case(const struct options *o, const char *path, struct at_case *x, struct at_said *said);
+/* The same report for every command that judges. */
+int session_report(struct session *s);
+void session_free(struct session *s);
+/* What a result fails on the rungs of its ladder above its own, nearest first; outcome AT_PASS
+ * where it fails none. False: refused. */
+bool stricter_failure(struct session *s, const struct entry *e, struct at_judgement *j,
+                      struct at_said *said);
+/* Error and allowance of each row, for gnuplot. False: refused. */
+bool append_profiles(struct session *s, const char *path, struct at_said *said);
+/* Exit status of the entries: FAIL before UNDECIDED before PASS. */
+int session_status(const struct session *s);
+
+/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do -------------------
+ */
+
+int refuse(const struct at_said *said); /* one line on stderr; MISUSE */
+void print_usage(const char *command);
+void print_line(const char *text);
+/* stderr, where it is a terminal and more than a second has passed. */
+struct at_progress progress_of(const char *what);
+void progress_done(void);
+void print_session(const struct session *s);
+void print_details(const struct session *s);
+void print_json(const struct session *s, const char *append); /* NULL: to stdout */
+void print_brief(const struct session *s, const struct entry *e,
+                 const struct at_judgement *stricter);
+void print_differ(const struct session *s, const char *x, const char *y, struct at_place p,
+                  int64_t column);
+void print_case(const struct at_case *x);
+void print_lists(const char *which);
+
+/* One line of a trace: the state after a key (key -1: a merge, -2: the sums of a part). */
+struct traced {
+    char what[80];
+    double m, l, u, m_error, l_error, u_error;
+};
+void print_trace_line(const struct traced *t);
+void print_trace_head(void);
+void print_trace_end(double out, double out_error, double lse, double lse_error);
+
+#endif

@@ -1,0 +1,222 @@
+/* Who judges: case files, the choice of rows, the judge, planted faults. Library code: it returns
+ * structs and sentences, prints nothing and never exits. Files are little-endian, as are the
+ * machines that this is built for. SPDX-License-Identifier: MIT */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include "attest.h"
+
+struct json_t;   /* of jansson */
+struct at_sizes; /* of at_index.h */
+
+/* What is wrong, in one line: file, tensor or field, found, expected. */
+struct at_said {
+    char text[600];
+};
+
+/* Writes the sentence and returns false, so that a refusal is one statement. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+bool at_say(struct at_said *said, const char *format, ...);
+
+/* -- Files of tensors (safetensors) ---------------------------------------------------------- */
+
+struct at_tensor {
+    char name[96];
+    enum at_dtype dtype;
+    bool boolean; /* BOOL, read as U8 */
+    int rank;     /* 0..4 */
+    int64_t dim[4], bytes;
+    void *data; /* aligned to 64, whatever the file does */
+};
+
+struct at_tensors {
+    int64_t n;
+    struct at_tensor *tensor;
+    char *attest; /* the metadata entry of that name, or NULL */
+    void *memory;
+};
+
+/* Refuses what a reader could misunderstand: duplicate keys, holes, overlaps, trailing bytes, a
+ * dtype or rank that attest has no use for. On refusal x is empty. */
+AT_CHECKED bool at_tensors_read(const char *path, struct at_tensors *x, struct at_said *said);
+/* The same tensors give the same bytes. Written beside path, then renamed: no half of a file is
+ * ever seen under its name, and on failure nothing is left. A device or pipe is written in place.
+ */
+AT_CHECKED bool at_tensors_write(const char *path, const struct at_tensors *x,
+                                 struct at_said *said);
+void at_tensors_free(struct at_tensors *x);
+const struct at_tensor *at_tensors_find(const struct at_tensors *x, const char *name);
+
+const char *at_dtype_stored(enum at_dtype dtype); /* "BF16" */
+/* A tensor of the given extents over data; the name must be shorter than 96. */
+struct at_tensor at_tensor_of(const char *name, enum at_dtype dtype, int rank, const int64_t *dim,
+                              void *data);
+/* Any bytes under a name, all or nothing. */
+AT_CHECKED bool at_file_write(const char *path, const void *data, int64_t bytes,
+                              struct at_said *said);
+
+/* -- Cases (docs/formats.md) ----------------------------------------------------------------- */
+
+/* A flag of the command line: a metadata field by dotted name ("lse.base"), and its JSON. The
+ * names "kv_len" and "q_len" stand for those tensors and take an array. */
+struct at_field {
+    char name[24], text[200];
+};
+
+struct at_fields {
+    int64_t n;
+    struct at_field at[24];
+};
+
+/* A result, natural lse placed like q, empty rows marked our way. */
+struct at_named {
+    char name[128];
+    struct at_result got;
+    bool base2;                           /* its lse was converted from base 2 */
+    char arith[200], from[200], why[200]; /* "": not said */
+};
+
+struct at_case {
+    char name[128], path[256];
+    struct at_attention a;
+    int64_t results;
+    struct at_named *result;
+    const char *layout;  /* of q: bhsd, bshd or thd */
+    struct json_t *meta; /* the metadata, flags included */
+    struct at_tensors file;
+    void **owned; /* what else was allocated */
+    int64_t nowned;
+};
+
+/* flags supply what the file lacks; one that contradicts it is refused. On refusal x is empty. */
+AT_CHECKED bool at_case_read(const char *path, const struct at_fields *flags, struct at_case *x,
+                             struct at_said *said);
+/* The results of one more file join the case's. */
+AT_CHECKED bool at_case_add(struct at_case *x, const char *path, const struct at_fields *flags,
+                            struct at_said *said);
+/* The file's tensors with the completed metadata. */
+AT_CHECKED bool at_case_write(const struct at_case *x, const char *path, struct at_said *said);
+/* A case of one row: its query, the keys before its span's end, the result's row where got. */
+AT_CHECKED bool at_case_write_row(const struct at_case *x, const struct at_named *got,
+                                  struct at_place place, const char *path, struct at_said *said);
+void at_case_free(struct at_case *x);
+/* Zeroed memory that lives as long as the case; NULL: none left. */
+void *at_case_alloc(struct at_case *x, int64_t bytes);
+/* A contiguous tensor like q with Dv columns, as the case's layout has it. */
+struct at_view at_case_like_q(const struct at_case *x, void *data, enum at_dtype dtype, int64_t Dv);
+/* As tensors of a file: rows like out with Dv columns, and like lse in its default layout. */
+struct at_tensor at_case_out(const struct at_case *x, const char *name, enum at_dtype dtype,
+                             void *data);
+struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_dtype dtype,
+                             void *data);
+/* Does row i of sequence b under head h see a key? */
+bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
+             int64_t i);
+
+/* -- The choice of rows (rows.c) -------------------------------------------------------------- */
+
+/* What the truth of all rows costs: visible span times (D + Dv), summed. */
+int64_t at_rows_cost(const struct at_attention *a);
+/* Up to this cost all rows are judged where nobody asks for fewer: some 40 s on two cores. */
+#define AT_ROWS_BUDGET ((int64_t)1 << 27)
+/* How many rows fit the budget; all of them where all do. */
+int64_t at_rows_default(const struct at_attention *a);
+/* `want` rows of q (all: n = -1 or more than there are), the same for the same seed: first each
+ * (b,h)'s last and first row, then both sides of every multiple of 16, corners of the diagonal and
+ * ends of lengths, then any. Sorted as stored. Free rows->at. False: no memory. */
+AT_CHECKED bool at_rows_choose(const struct at_attention *a, int64_t want, uint64_t seed,
+                               struct at_rows *rows);
+
+/* -- The judge (judge.c, where.c, rules.c) ---------------------------------------------------- */
+
+/* Told now and then how far the truth has come; with NULL functions nothing is told. */
+struct at_progress {
+    void (*tell)(void *with, int64_t done, int64_t of);
+    void *with;
+};
+
+/* Truth of the rows in x, which is made here; free it. */
+AT_CHECKED bool at_judge_truth(const struct at_attention *a, struct at_rows rows,
+                               struct at_progress progress, struct at_answer *x,
+                               struct at_said *said);
+
+enum at_outcome { AT_PASS, AT_FAIL, AT_UNDECIDED };
+
+/* Numbers lo..hi of every `period`; failed of the judged there. period 0: none was found. */
+struct at_period {
+    int64_t period, lo, hi, failed, judged;
+};
+
+/* Ratios by powers of two: [0] is 0, [k] is (2^(k-12), 2^(k-11)], the ends take what lies beyond.
+ */
+#define AT_BUCKETS 33
+#define AT_BUCKET_BASE (-11)
+
+/* Which elements failed, and what they have in common. */
+struct at_where {
+    int64_t out, lse, rows;         /* failing elements, elements, rows */
+    int64_t histogram[AT_BUCKETS];  /* of all judged elements */
+    int64_t infinite;               /* ratios without a number: NaN, or a bound of 0 */
+    int64_t b[2], h[2], i[2], c[2]; /* first and last that fails; c over out alone */
+    int64_t pairs, pairs_judged;    /* (b,h) */
+    uint64_t heads;                 /* bit h of the failing heads below 64 */
+    struct at_period row, column;
+};
+
+/* What a published rule of thumb says of the same numbers: got against truth rounded to its dtype.
+ */
+struct at_rule {
+    const char *name;
+    double rtol, atol;
+    int64_t judged, beyond; /* elements of out */
+};
+#define AT_RULES 2
+
+struct at_judgement {
+    struct at_arith arith;
+    enum at_outcome outcome;
+    struct at_verdict v;
+    struct at_place place; /* of the worst */
+    struct at_where where;
+    struct at_rule rule[AT_RULES];
+};
+
+/* The bound of the rows under one arithmetic joins their truth in x: once for all results. */
+AT_CHECKED bool at_judge_bound(const struct at_attention *a, struct at_rows rows,
+                               const struct at_arith *arith, struct at_answer *x,
+                               struct at_said *said);
+/* One result against truth and bound. Undecided: nothing failed, but more than `allowed` elements
+ * have no claim. */
+AT_CHECKED bool at_judge(const struct at_attention *a, const struct at_named *got,
+                         struct at_rows rows, const struct at_arith *arith, int64_t allowed,
+                         const struct at_answer *x, struct at_judgement *j, struct at_said *said);
+
+/* The parts of at_judge. ratios: as at_compare gives them. */
+AT_CHECKED bool at_where(const struct at_attention *a, struct at_rows rows, const double *ratios,
+                         struct at_where *w);
+void at_rules(const struct at_attention *a, const struct at_view *out, struct at_rows rows,
+              const struct at_answer *x, struct at_rule rule[AT_RULES]);
+
+/* Largest finite |v| of the keys that sequences have, descale included. */
+double at_largest_value(const struct at_attention *a);
+
+/* First row and column (-1: lse) where two results differ in a bit, but for NaN; false: nowhere. */
+bool at_differ(const struct at_attention *a, const struct at_result *x, const struct at_result *y,
+               struct at_place *place, int64_t *column);
+
+/* -- Planted faults (mutants.c) --------------------------------------------------------------- */
+
+struct at_mutant {
+    const char *name, *what;
+    const char *arith; /* the arithmetic that it must fail, where it has an effect */
+};
+
+const struct at_mutant *at_mutant_at(int64_t k); /* NULL: no more */
+/* The scalar engine in fp32 with one fault: "lost-rescale-u@tile=1", "lost-key@63,head=2",
+ * "causal-off-by-one". a is valid and its plan resolved; of its splits nothing is used. */
+AT_CHECKED bool at_mutant_run(const char *fault, const struct at_attention *a,
+                              const struct at_result *to, struct at_said *said);
+
+#endif

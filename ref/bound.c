@@ -1,0 +1,329 @@
+/* How far a kernel of a stated arithmetic may be from the truth: (A*) and (D) of docs/bounds.md.
+ *
+ *     |u^/l^ - o| <= (shared + private_u + |o| private_l + underflow) / (1 - max R)
+ *
+ * shared is exact: over |kappa_j| <= E_j a weighted mean of v ranges over [R-, R+], the upper end
+ * with e^E_j on every v_j > R+ and e^-E_j elsewhere. So it never exceeds the range of V, however
+ * large E. private_u = sum p e^E S |v| / W-, private_l = sum p e^E R / W-, each no more than its
+ * largest term. Which rows and columns have no claim, or are open: docs/semantics.md, rules 2 to 5.
+ * Not here: the last rounding (compare.c); (A-ord), sorted weights, the probabilistic form (C).
+ * SPDX-License-Identifier: MIT */
+#include "bound.h"
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* -- One column
+ * --------------------------------------------------------------------------------------- */
+
+/* What truth leaves open: hi + lo is certain to 106 bits, or to as many as it says. */
+static double uncertain(double o, int bits)
+{
+    return bits > 0 && bits < 106 ? ldexp(fabs(o), 1 - bits) : 0;
+}
+
+static double allowance(const struct row *x, const struct columns *s, int c, double common)
+{
+    const struct rule *r = x->r;
+    double o = fabs(s->hi[c]), lost = s->lost[c] + x->operations * (1 + o);
+    double priv =
+        fmin(s->priv[c] / x->below, s->priv_max[c]) + o * fmin(x->R_mean / x->below, x->R_max);
+    double B = common + priv + (lost > 0 ? lost / x->divisor : 0);
+    if (s->size[c] == 0) /* u is a sum of zeros */
+        return 0;
+    if (!(x->R_max < 1))
+        return INFINITY;
+    B = B * WIDER / (1 - x->R_max);
+    for (int64_t k = 1; k < r->arith->divisions && !at_bound_lone(x); k++)
+        B = (B + r->eps * (B + o) + r->tiny) * WIDER;
+    return B < INFINITY ? B : INFINITY;
+}
+
+struct claim {
+    double bound;
+    enum at_kind kind;
+};
+
+/* n max|v| at or past the largest number may overflow u. */
+static struct claim claim(const struct row *x, const struct columns *s, int c, double common)
+{
+    struct claim to = {INFINITY, AT_OVERFLOW};
+    double most = ldexp((double)x->n * s->size[c] * (1 + x->R_max), x->r->arith->weight_shift);
+    if (most >= x->r->limit_sum)
+        return to;
+    to.bound = allowance(x, s, c, common);
+    to.kind = to.bound < INFINITY ? (x->open ? AT_OPEN : AT_CLAIMED) : AT_LOOSE;
+    return to;
+}
+
+static struct columns columns_at(const double *hi, const double *lo, int64_t c, int64_t n)
+{
+    struct columns s = {.c = c};
+    for (int k = 0; k < WIDE; k++) {
+        s.most[k] = -INFINITY, s.least[k] = INFINITY;
+        if (k < n)
+            s.hi[k] = hi[k], s.lo[k] = lo[k];
+    }
+    return s;
+}
+
+/* -- Infinite values (rules 3 and 4)
+ * -------------------------------------------------------------------- */
+
+static double value(const struct row *x, int64_t t, int64_t c)
+{
+    const struct key *k = &x->key[t];
+    return k->factor == 0 ? 0 : x->store.v[k->j * x->store.wide + c] * k->factor;
+}
+
+/* The column without the keys whose infinite value may meet a weight of 0: they take the mean of
+ * the others, so that they pull nowhere. Its own error joins the bound. */
+static struct claim without(struct row *x, int64_t c, double *mean)
+{
+    long double u = 0, l = 0, size = 0;
+    double eta = 0, common[WIDE];
+    for (int64_t t = 0; t < x->n; t++) {
+        double v = value(x, t, c);
+        if (isinf(v))
+            continue;
+        long double p = expl((long double)x->key[t].ln_p);
+        u += p * v, l += p, size += p * fabs(v);
+        eta = fmax(eta, p > 0 ? x->key[t].eta : 0);
+    }
+    *mean = l > 0 ? (double)(u / l) : 0;
+    for (int64_t t = 0; t < x->n; t++) {
+        double v = value(x, t, c), factor = x->key[t].factor == 0 ? 1 : x->key[t].factor;
+        memset(x->edit + t * WIDE, 0, WIDE * sizeof *x->edit);
+        x->edit[t * WIDE] = (isinf(v) ? *mean : v) / factor;
+        x->value[t] = x->edit + t * WIDE;
+    }
+    struct columns s = columns_at(mean, (double[]){0}, 0, 1);
+    at_bound_sum(x, &s);
+    at_bound_shared(x, &s, common);
+    struct claim to = claim(x, &s, 0, common[0]);
+    to.bound += l > 0 ? (4 * eta + 0x1p-50) * (double)(size / l) : 0;
+    to.kind = to.bound < INFINITY ? AT_OPEN_INF : to.kind;
+    return to;
+}
+
+/* A column whose truth is no number: NaN stays NaN; an infinite value whose weight may underflow
+ * leaves the element open. */
+static struct claim infinite(struct row *x, int64_t c, double truth, double *mean)
+{
+    struct claim to = {0, x->open ? AT_OPEN : AT_CLAIMED};
+    double sure = 0;
+    bool gone = x->open && isinf(truth); /* of a key whose score is -inf */
+    for (int64_t t = 0; t < x->n; t++) {
+        double v = value(x, t, c);
+        if (isnan(v))
+            return to;
+        gone = gone || (isinf(v) && x->key[t].gone);
+        sure += isinf(v) && !x->key[t].gone ? v : 0;
+    }
+    if (!gone)
+        return to;
+    if (sure == 0)
+        return without(x, c, mean);
+    *mean = sure;
+    to.kind = AT_OPEN_INF;
+    return to;
+}
+
+/* -- The lse (D)
+ * ---------------------------------------------------------------------------------------- */
+
+/* -ln of the least sum p e^-E (1-R), no less than its largest term. */
+static double shrink(const struct row *x)
+{
+    double best = -INFINITY;
+    if (!x->direct)
+        return -log1p(-fmin(1, x->down_sum + x->R_mean));
+    for (int64_t t = 0; t < x->n; t++)
+        best = fmax(best, x->key[t].ln_p - x->key[t].eta - x->key[t].E);
+    return -best - log1p(-x->R_max);
+}
+
+static struct claim lse_claim(const struct row *x)
+{
+    const struct rule *r = x->r;
+    double lost = x->operations, size = fabs(x->top), none = at_bound_lone(x) ? 0 : 1;
+    for (int64_t t = 0; t < x->n; t++)
+        lost += x->lost_y[t];
+    lost = lost > 0 ? lost / x->divisor : 0;
+    double grow =
+        x->direct ? x->shift + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
+    double B = fmax(grow, shrink(x)) + (lost < 0.5 ? 2 * lost : INFINITY);
+    double L = log(x->l) + B;
+    /* A log better than an ulp is so relatively; a rough one is accurate absolutely at best. */
+    B += none * r->log * (r->arith->log_ulps > 1 ? fmax(1, L) : L);
+    if (r->arith->fused) /* m*scale and m*scale*log2 e are rounded apart */
+        B += 2 * r->eps * (size + B);
+    B *= WIDER;
+    struct claim to = {B, x->open ? AT_OPEN : AT_CLAIMED};
+    if (!(x->R_max < 1) || !(B < INFINITY))
+        to = (struct claim){INFINITY, AT_LOOSE};
+    return to;
+}
+
+/* -- Rows
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static void all(struct at_answer *to, int64_t t, struct claim x)
+{
+    for (int64_t c = 0; c < to->Dv; c++) {
+        to->out_bound[t * to->Dv + c] = x.bound;
+        to->out_kind[t * to->Dv + c] = (unsigned char)x.kind;
+        to->without[t * to->Dv + c] = 0;
+    }
+    to->lse_bound[t] = x.bound;
+    to->lse_kind[t] = (unsigned char)x.kind;
+}
+
+/* Rule 5 for what is no score: l, the scaled P, and the residual of a fused m*scale. */
+static bool overflows(const struct row *x)
+{
+    const struct rule *r = x->r;
+    double n = ldexp((double)x->n, r->arith->weight_shift), size = 0;
+    for (int64_t t = 0; t < x->n && r->arith->fused; t++)
+        size = fmax(size, (double)fabsl(x->key[t].s) + x->key[t].D);
+    if (r->arith->weight && ldexp(1, r->arith->weight_shift) > at_format(r->arith->weight).max)
+        return true;
+    return x->overflow || n >= r->limit_sum || r->eps * size * 1.5 > 64;
+}
+
+static void set(struct at_answer *to, int64_t at, struct claim x)
+{
+    to->out_bound[at] = x.bound + (x.bound > 0 ? uncertain(to->out[at], to->out_bits[at]) : 0);
+    to->out_kind[at] = (unsigned char)x.kind;
+    to->without[at] = 0;
+}
+
+static void columns(struct row *x, struct at_answer *to, int64_t t)
+{
+    int64_t Dv = to->Dv, at = t * Dv;
+    double common[WIDE];
+    for (int64_t c0 = 0; c0 < Dv; c0 += WIDE) {
+        int64_t n = at_min(WIDE, Dv - c0);
+        struct columns s = columns_at(to->out + at + c0, to->out_lo + at + c0, c0, n);
+        at_bound_sum(x, &s);
+        at_bound_shared(x, &s, common);
+        for (int64_t c = 0; c < n; c++)
+            if (isfinite(to->out[at + c0 + c]))
+                set(to, at + c0 + c, claim(x, &s, (int)c, common[c]));
+    }
+    for (int64_t c = 0; c < Dv; c++) { /* last, as they change x->value */
+        double mean = 0;
+        if (isfinite(to->out[at + c]))
+            continue;
+        set(to, at + c, infinite(x, c, to->out[at + c], &mean));
+        to->without[at + c] = mean;
+    }
+}
+
+static void bound_row(struct row *x, struct at_answer *to, int64_t t)
+{
+    struct claim nothing = {0, AT_CLAIMED}, zero = {0, AT_OPEN_INF}, none = {INFINITY, AT_OVERFLOW};
+    at_bound_scores(x);
+    if (x->dead || (x->n == 0 && !x->open)) { /* NaN, or an empty row: by kind */
+        all(to, t, nothing);
+        return;
+    }
+    if (x->n == 0) { /* every score -inf: NaN, and where the arithmetic says so (0, -inf) */
+        all(to, t, x->r->arith->dead_zero ? zero : nothing);
+        return;
+    }
+    if (overflows(x)) {
+        all(to, t, none);
+        return;
+    }
+    at_bound_errors(x, to->lse[t], to->lse_lo[t]);
+    for (int64_t k = 0; k < x->n; k++) {
+        const struct key *key = &x->key[k];
+        x->value[k] = key->factor == 0 ? x->zero : x->store.v + key->j * x->store.wide;
+    }
+    columns(x, to, t);
+    struct claim lse = lse_claim(x);
+    to->lse_bound[t] = lse.bound + (lse.bound > 0 ? uncertain(to->lse[t], to->lse_bits[t]) : 0);
+    to->lse_kind[t] = (unsigned char)lse.kind;
+}
+
+/* -- Workspace
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* One block of doubles, cut up; the sink is one key more. */
+static bool row_make(struct row *x, const struct rule *r)
+{
+    int64_t D = r->z.D, n = r->z.Skv + 1, wide = (r->z.Dv + WIDE - 1) / WIDE * WIDE;
+    *x = (struct row){.r = r, .store = {.b = -1, .g = -1, .wide = wide}};
+    size_t many = (size_t)(n * (D + wide) + 3 * D + n * (6 + WIDE) + wide);
+    double *space = calloc(many, sizeof *space);
+    x->key = calloc((size_t)n, sizeof *x->key);
+    x->value = calloc((size_t)n, sizeof *x->value);
+    x->store.have = calloc((size_t)n, 1);
+    x->store.k = space;
+    if (!space || !x->key || !x->value || !x->store.have)
+        return false;
+    x->store.v = space + n * D;
+    x->q = x->store.v + n * wide, x->q_size = x->q + D, x->q_lost = x->q + 2 * D;
+    x->sorted = x->q + 3 * D;
+    x->up = x->sorted + n, x->down = x->up + n, x->priv = x->down + n;
+    x->lost_y = x->priv + n, x->lost_v = x->lost_y + n;
+    x->zero = x->lost_v + n, x->edit = x->zero + wide;
+    return true;
+}
+
+static void row_free(struct row *x)
+{
+    free(x->store.k);
+    free(x->store.have);
+    free(x->key);
+    free((void *)x->value);
+}
+
+/* Does the compute type hold every number of dtype? */
+static bool holds(enum at_dtype compute, const struct at_view *x)
+{
+    if (!x->data)
+        return true;
+    struct at_format T = at_format(compute), F = at_format(x->dtype);
+    return F.p <= T.p && F.max <= T.max && F.emin - F.p >= T.emin - T.p;
+}
+
+enum at_status at_bound(const struct at_attention *a, const struct at_arith *arith,
+                        struct at_rows rows, struct at_answer *x)
+{
+    enum at_status status = at_validate(a, NULL);
+    if (status != AT_OK)
+        return status;
+    struct rule r = at_rule(a, arith);
+    if (!holds(r.compute, &a->q) || !holds(r.compute, &a->k) || !holds(r.compute, &a->v) ||
+        !holds(r.compute, &a->score.bias))
+        return AT_ERR_UNSUPPORTED;
+    bool good = true;
+#ifdef _OPENMP
+#pragma omp parallel num_threads(a->plan.threads > 0 ? a->plan.threads : omp_get_max_threads())
+#endif
+    {
+        struct row row;
+        bool made = row_make(&row, &r);
+#ifdef _OPENMP
+#pragma omp for schedule(static)
+#endif
+        for (int64_t t = 0; t < rows.n; t++) {
+            row.at = at_place_of(a, rows, t);
+            if (made)
+                bound_row(&row, x, t);
+        }
+        row_free(&row);
+        if (!made) {
+#ifdef _OPENMP
+#pragma omp atomic write
+#endif
+            good = false;
+        }
+    }
+    return good ? AT_OK : AT_ERR_MEMORY;
+}
