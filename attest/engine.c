@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct at_engine *const engines[] = {&at_scalar, &at_standard};
+static const struct at_engine *const engines[] = {&at_scalar, &at_standard, &at_tiled};
 
 const struct at_engine *engine_at(int64_t k)
 {
