@@ -14,7 +14,7 @@ static inline void enter()
     leave(DONE, 0);
 }
 
-static inline void resume(struct fiber *f)
+__attribute__((noinline)) static void resume(struct fiber *f)
 {
     bool fresh = f->turn < 0;
     self = f;
