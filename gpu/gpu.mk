@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Kernels in CUDA C. Always: the emulation, by a C++ compiler (no C++ library is linked). Where nvcc
 # is: `make gpu` compiles every kernel for every target, and `make GPU=1` links the device's engines
 # into the program; without that gpu/absent.c stands in for them.
