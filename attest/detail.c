@@ -127,7 +127,7 @@ static void print_failure(const struct session *s, const struct entry *e,
            e->ladder ? j->arith.name : e->held, (long long)j->where.out,
            (long long)(n * s->truth.Dv), (long long)j->where.lse,
            (long long)(e->result->got.lse.data ? n : 0));
-    if (*e->result->why)
+    if (*e->result->why && !s->o->arith)
         printf("  held     because: %s\n", e->result->why);
     print_worst(j);
     print_histogram(&j->where);

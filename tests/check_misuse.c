@@ -4,6 +4,20 @@
 
 /* -- Misuse ---------------------------------------------------------------------------------- */
 
+/* PLAIN stands for a good case, DEVICE for a full one. */
+static void fill_in(const char *from, char *to, size_t size)
+{
+    size_t n = 0;
+    for (*to = 0; *from; n = strlen(to)) {
+        bool case_name = strncmp(from, "PLAIN", 5) == 0, device = strncmp(from, "DEVICE", 6) == 0;
+        if (case_name || device)
+            snprintf(to + n, size - n, "%s", case_name ? plain() : made_device("full"));
+        else
+            snprintf(to + n, size - n, "%c", *from);
+        from += case_name ? 5 : device ? 6 : 1;
+    }
+}
+
 START_TEST(misuse_is_one_line_and_status_2)
 {
     static const struct {
@@ -35,9 +49,9 @@ START_TEST(misuse_is_one_line_and_status_2)
         {"check scalar PLAIN --kv-len 1,x", "--kv-len x: expected a whole number >= 0"},
         {"run scalar PLAIN", "expected attest run ENGINE CASE -o OUT"},
         {"run scalar PLAIN -o /no/such/place", "/no/such/place: cannot be written"},
-        {"run scalar PLAIN -o /dev/full", "/dev/full: could not be written whole"},
+        {"run scalar PLAIN -o DEVICE", "full: could not be written whole"},
         {"truth PLAIN", "expected attest truth CASE -o OUT"},
-        {"truth PLAIN -o /dev/full", "/dev/full: could not be written whole"},
+        {"truth PLAIN -o DEVICE", "full: could not be written whole"},
         {"show", "expected attest show CASE"},
         {"list nonsense", "list nonsense: expected"},
         {"trace", "absent, expected --scores"},
@@ -47,11 +61,8 @@ START_TEST(misuse_is_one_line_and_status_2)
         {"trace --scores 1,2 --values 1,2 --split 2", "expected less than the 2 scores"},
     };
     for (size_t k = 0; k < sizeof misuse / sizeof *misuse; k++) {
-        char arguments[400];
-        const char *at = strstr(misuse[k].arguments, "PLAIN");
-        int n = at ? (int)(at - misuse[k].arguments) : 0;
-        snprintf(arguments, sizeof arguments, "%.*s%s%s", n, misuse[k].arguments, at ? plain() : "",
-                 at ? at + 5 : misuse[k].arguments);
+        char arguments[600];
+        fill_in(misuse[k].arguments, arguments, sizeof arguments);
         STATUS(2, "%s", arguments);
         one_line();
         SAYS(misuse[k].sentence);
@@ -94,7 +105,7 @@ END_TEST
 START_TEST(the_trace_shows_each_state_and_its_error)
 {
     STATUS(0, "trace --scores 1000,999,1002,998 --values 2,-1,4,3");
-    SAYS("1.36787939     1.63212061");
+    SAYS("1.36787939     1.63212061     -5.0e-08    5.0e-08");
     SAYS("out = u/l     = 3.55301237");
     STATUS(0, "trace --scores 1000,999,1002,998 --values 2,-1,4,3 --split 2");
     SAYS("the two merged");

@@ -172,6 +172,19 @@ START_TEST(a_corrupt_file_is_refused_with_its_sentence)
 }
 END_TEST
 
+START_TEST(a_header_length_past_the_end_is_told)
+{
+    struct at_tensors x;
+    struct at_said said = {{0}};
+    unsigned char bytes[10] = {3, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
+    ck_assert(!at_tensors_read(made_bytes("long", bytes, 10), &x, &said));
+    ck_assert_ptr_nonnull(strstr(said.text, "header length 3 found, expected at most the 2 bytes"));
+    bytes[7] = 0xff;
+    ck_assert(!at_tensors_read(made_bytes("long", bytes, 10), &x, &said));
+    ck_assert_ptr_nonnull(strstr(said.text, "header length 18374686479671623683 found"));
+}
+END_TEST
+
 START_TEST(a_file_cut_anywhere_is_refused)
 {
     static char bytes[4096];
@@ -229,7 +242,7 @@ START_TEST(a_place_that_cannot_be_written_is_refused)
     ck_assert(!at_tensors_write(made_path("no/such/place"), &m->all, &said));
     ck_assert_ptr_nonnull(strstr(said.text, "cannot be written"));
     ck_assert_int_eq(made_count(), 0);
-    ck_assert(!at_tensors_write("/dev/full", &m->all, &said));
+    ck_assert(!at_tensors_write(made_device("full"), &m->all, &said));
     ck_assert_ptr_nonnull(strstr(said.text, "could not be written whole"));
 }
 END_TEST
@@ -256,9 +269,11 @@ START_TEST(a_device_is_written_in_place)
     struct stat s;
     struct at_said said;
     struct made *m = every_dtype();
-    ck_assert_msg(at_tensors_write("/dev/null", &m->all, &said), "%s", said.text);
-    ck_assert_int_eq(stat("/dev/null", &s), 0);
-    ck_assert(S_ISCHR(s.st_mode));
+    const char *path = made_device("null");
+    ck_assert_msg(at_tensors_write(path, &m->all, &said), "%s", said.text);
+    ck_assert_int_eq(lstat(path, &s), 0);
+    ck_assert(S_ISLNK(s.st_mode));
+    ck_assert_int_eq(made_count(), 1);
 }
 END_TEST
 
@@ -272,6 +287,7 @@ int main(void)
     tcase_add_test(t, a_tensor_at_an_odd_offset_reads);
     tcase_add_loop_test(t, a_corrupt_file_is_refused_with_its_sentence, 0,
                         (int)(sizeof corrupt / sizeof *corrupt));
+    tcase_add_test(t, a_header_length_past_the_end_is_told);
     tcase_add_test(t, a_file_cut_anywhere_is_refused);
     tcase_add_test(t, a_changed_byte_is_refused_or_read_but_never_believed);
     tcase_add_test(t, what_is_no_regular_file_is_refused);

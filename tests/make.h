@@ -87,6 +87,18 @@ static inline const char *made_path(const char *name)
     return path[turn];
 }
 
+/* A link to a device: a writer that wrongly renames over it, run as root, then replaces the link
+ * and not the machine's device. Tests hand no writer a name under /dev. */
+static inline const char *made_device(const char *name)
+{
+    char device[40];
+    const char *path = made_path(name);
+    snprintf(device, sizeof device, "/dev/%s", name);
+    unlink(path);
+    ck_assert_int_eq(symlink(device, path), 0);
+    return path;
+}
+
 static inline void made_clean(void)
 {
     char command[200];
