@@ -38,8 +38,9 @@ ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
 ATTEST_O = $(call objects,$(addprefix attest/,$(PROGRAM)))
 
 all: $(BUILD)/attest
+include gpu/gpu.mk
 
-$(BUILD)/libattest.a: $(LIB_O) $(ORACLE_O)
+$(BUILD)/libattest.a: $(LIB_O) $(ORACLE_O) $(GPU_O)
 	rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/attest: $(ATTEST_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -75,6 +76,7 @@ help:
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
+	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
 	@echo "make setup       install the Debian packages that build, check and demo need"

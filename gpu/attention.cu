@@ -102,8 +102,7 @@ static __device__ inline void mark(shared<at_real> P, uint64_t hidden, const str
     }
 }
 
-/* Rows of u to where they go, through own cells of shared memory: one rolled loop for every output.
- */
+/* Rows of u to where they go, through own cells of shared memory: one rolled loop for all. */
 template <class S>
 static __device__ inline void
 finish(const at_real (&m)[S::RM], const at_real (&l)[S::RM], const at_real (&u)[S::RM][S::CM * 4],
