@@ -68,7 +68,6 @@ $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libatt
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
-$(BUILD)/tests/check_truth: LDFLAGS += -Wl,--wrap=calloc
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
