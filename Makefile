@@ -40,7 +40,9 @@ ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
 ATTEST_O = $(call objects,$(addprefix attest/,$(PROGRAM)))
 include tiled/build.mk # TILED_O, ROOF_O
 
-$(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O)
+include gpu/gpu.mk
+
+$(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O) $(GPU_O)
 	rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/attest: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -63,9 +65,10 @@ $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
+$(BUILD)/tests/check_truth: LDFLAGS += -Wl,--wrap=calloc
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
@@ -78,7 +81,9 @@ help:
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
+	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
+	@echo "make prove       check every proof (Coq, Gappa), and the C against its twin; prove-mutants"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
 	@echo "make setup       install the Debian packages that build, check and demo need"
 	@echo "make clean       remove $(BUILD)"
@@ -102,7 +107,7 @@ $(BUILD)/attest-static: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/capture.mk tests/peers/onnx/onnx.mk tests/peers/bench.mk
+include tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk
 clean:
 	rm -rf $(BUILD)
 

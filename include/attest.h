@@ -275,6 +275,13 @@ struct at_engine {
 
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
+/* CUDA (gpu/): the scalar engine's bits, prefill and split-KV decode, on the device and emulated on
+ * a CPU; and tensor cores, by mma.sync and wgmma, with an arithmetic of their own. In a build
+ * without nvcc those of the device refuse, with AT_ERR_UNSUPPORTED. */
+extern const struct at_engine at_gpu, at_gpu_decode, at_gpu_mma, at_gpu_wgmma;
+extern const struct at_engine at_gpu_emulated, at_gpu_decode_emulated;
+/* One line: the device and what is built for it, or why there is none. */
+void at_gpu_describe(char *text, size_t size);
 extern const struct at_engine at_tiled;    /* blocked, parallel, in vectors; bits as scalar's */
 /* Strips of query rows times key tiles: computed, of these partly hidden, and never touched. */
 struct at_tally { int64_t visited, partial, skipped; };
