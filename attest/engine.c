@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 static const struct at_engine *const engines[] = {
-    &at_scalar,  &at_standard,   &at_tiled,        &at_gpu_emulated, &at_gpu_decode_emulated,
-    &at_gpu,     &at_gpu_decode, &at_gpu_mma,      &at_gpu_wgmma,
+    &at_scalar, &at_standard,   &at_tiled,   &at_gpu_emulated, &at_gpu_decode_emulated,
+    &at_gpu,    &at_gpu_decode, &at_gpu_mma, &at_gpu_wgmma,
 };
 
 const struct at_engine *engine_at(int64_t k)
@@ -64,9 +64,11 @@ static bool fits(const struct at_engine *e, const struct at_attention *a, struct
     int64_t need = e->workspace ? e->workspace(a) : 0;
     int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
     return need <= have / 2 ||
-           at_say(said, "engine %s: needs %lld bytes of workspace on this problem, expected at most half of "
-                  "this machine's %lld",
-                  e->name, (long long)need, (long long)have);
+           at_say(
+               said,
+               "engine %s: needs %lld bytes of workspace on this problem, expected at most half of "
+               "this machine's %lld",
+               e->name, (long long)need, (long long)have);
 }
 
 bool engine_result(const char *engine, const struct options *o, struct at_case *x,
