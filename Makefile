@@ -3,7 +3,7 @@
 BUILD ?= build
 CC ?= cc
 OPENMP ?= 1
-# Library paths of MPFR (with GMP) and jansson come from pkg-config, whatever the prefix.
+# Library paths of MPFR (with GMP), jansson and libmd come from pkg-config, whatever the prefix.
 PKG_CONFIG ?= pkg-config
 
 WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
@@ -19,15 +19,16 @@ override CFLAGS += -fopenmp
 else
 override CFLAGS += -Wno-unknown-pragmas
 endif
-LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
-override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
+LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson libmd 2>/dev/null) -lgmp -lm
+override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate format truth truth_score truth_distance answer bound bound_key bound_score \
       bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
-ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
-PROGRAM = main args engine arith session judge check run truth trace show list \
+ORACLE = tensors write fields sequences case results repro rows judge where rules mutants \
+         paint exact suites canvas request vector manifest generate header
+PROGRAM = main args engine arith session judge check run truth trace show list generate \
          report detail json picture brief
 TESTS = row state math index format plan truth truth_painted bound compare engines tensors case
 
@@ -68,7 +69,7 @@ $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
 help:
-	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
+	@echo "make             build $(BUILD)/attest (needs MPFR, jansson and libmd; installs nothing)"
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
@@ -93,7 +94,7 @@ demo-run: $(BUILD)/attest
 	@BUILD=$(BUILD) FULL=$(FULL) tests/demo.sh
 static: $(BUILD)/attest-static
 $(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
-	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
+	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson libmd) -lgmp -lm
 lint:
 	@tests/lint.sh
 include tests/peers/onnx/onnx.mk

@@ -126,14 +126,14 @@ static void drop_right_zero(struct at_fields *f)
 
 /* -- Flags ----------------------------------------------------------------------------------- */
 
-enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 64 };
+enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 64, GENERATE = 128 };
 enum { CASE = JUDGE | CHECK | RUN | TRUTH | SHOW, ENGINE = CHECK | RUN };
 
 enum flag {
     HELP, CAUSAL, SCALE, LAYOUT, KV_LAYOUT, WINDOW, SOFTCAP, OFFSET, KV_LEN, Q_LEN, LSE, LSE_LAYOUT,
     EMPTY, EMPTY_LSE, WRITE_CASE, ARITH, ROWS, SEED, ROW, JSON, SAME_BITS, SAVE_REPRO,
     ALLOW_UNCLAIMED, TILE, SPLITS, MERGE, LANES, COMPUTE, THREADS, FAULT, OUT, SCORES, VALUES, SPLIT,
-    BRIEF, APPEND, PROFILE, ONLY, FLAGS
+    BRIEF, APPEND, PROFILE, ONLY, DTYPE, SHAPE, FORMAT, FLAGS
 };
 
 static const struct {
@@ -141,12 +141,12 @@ static const struct {
     int commands;
     const char *field; /* where the flag is a word or number of the metadata */
 } flags[FLAGS] = {
-    [HELP] = {"help", 127, NULL},
-    [CAUSAL] = {"causal", CASE, "causal"},
+    [HELP] = {"help", 255, NULL},
+    [CAUSAL] = {"causal", CASE | GENERATE, "causal"},
     [SCALE] = {"scale", CASE, "scale"},
     [LAYOUT] = {"layout", CASE, "layout"},
     [KV_LAYOUT] = {"kv-layout", CASE, "kv_layout"},
-    [WINDOW] = {"window", CASE, NULL},
+    [WINDOW] = {"window", CASE | GENERATE, NULL},
     [SOFTCAP] = {"softcap", CASE, "softcap"},
     [OFFSET] = {"offset", CASE, "offset"},
     [KV_LEN] = {"kv-len", CASE, "kv_len"},
@@ -156,22 +156,22 @@ static const struct {
     [EMPTY] = {"empty", CASE, "empty.out"},
     [EMPTY_LSE] = {"empty-lse", CASE, "empty.lse"},
     [WRITE_CASE] = {"write-case", CASE, NULL},
-    [ARITH] = {"arith", JUDGE | CHECK, NULL},
-    [ROWS] = {"rows", JUDGE | CHECK | TRUTH, NULL},
-    [SEED] = {"seed", JUDGE | CHECK | TRUTH, NULL},
+    [ARITH] = {"arith", JUDGE | CHECK | GENERATE, NULL},
+    [ROWS] = {"rows", JUDGE | CHECK | TRUTH | GENERATE, NULL},
+    [SEED] = {"seed", JUDGE | CHECK | TRUTH | GENERATE, NULL},
     [ROW] = {"row", JUDGE | CHECK | TRUTH, NULL},
     [JSON] = {"json", JUDGE | CHECK, NULL},
     [SAME_BITS] = {"same-bits", JUDGE, NULL},
     [SAVE_REPRO] = {"save-repro", JUDGE | CHECK, NULL},
     [ALLOW_UNCLAIMED] = {"allow-unclaimed", JUDGE | CHECK, NULL},
-    [TILE] = {"tile", ENGINE | TRACE, NULL},
+    [TILE] = {"tile", ENGINE | TRACE | GENERATE, NULL},
     [SPLITS] = {"splits", ENGINE, NULL},
     [MERGE] = {"merge", ENGINE, NULL},
     [LANES] = {"lanes", ENGINE, NULL},
     [COMPUTE] = {"compute", ENGINE, NULL},
     [THREADS] = {"threads", ENGINE, NULL},
     [FAULT] = {"fault", CHECK, NULL},
-    [OUT] = {"output", RUN | TRUTH, NULL},
+    [OUT] = {"output", RUN | TRUTH | GENERATE, NULL},
     [SCORES] = {"scores", TRACE, NULL},
     [VALUES] = {"values", TRACE, NULL},
     [SPLIT] = {"split", TRACE, NULL},
@@ -179,7 +179,20 @@ static const struct {
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [DTYPE] = {"dtype", GENERATE, NULL},
+    [SHAPE] = {"shape", GENERATE, NULL},
+    [FORMAT] = {"format", GENERATE, NULL},
 };
+
+static int command_bit(const char *name)
+{
+    static const char *const names[] = {"judge", "check", "run", "truth", "trace", "show", "list",
+                                        "generate"};
+    for (int k = 0; k < 8; k++)
+        if (strcmp(names[k], name) == 0)
+            return 1 << k;
+    return 0;
+}
 
 static bool plain(enum flag f)
 {
@@ -245,7 +258,8 @@ static bool plan_flag(struct options *o, enum flag f, const char *text, struct a
     case SPLITS: return splits(o, text, said);
     case MERGE: return merge(o, text, said);
     case COMPUTE: return compute(o, text, said);
-    case TILE: return whole("tile", text, 1, &o->plan.bc, said);
+    case TILE: o->tiles = text; /* generate takes several */
+        return command_bit(o->command) == GENERATE || whole("tile", text, 1, &o->plan.bc, said);
     case LANES: return whole("lanes", text, 1, &o->plan.lanes, said);
     case THREADS:
         if (!whole("threads", text, 1, &n, said))
@@ -287,6 +301,9 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;
+    case DTYPE: o->dtype = text; return true;
+    case SHAPE: o->shape = text; return true;
+    case FORMAT: o->format = text; return true;
     case WRITE_CASE: o->write_case = text; return true;
     case ARITH: o->arith = text; return true;
     case SAVE_REPRO: o->repro = text; return true;
@@ -307,15 +324,6 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
         return true;
     default: return f <= EMPTY_LSE ? case_flag(o, f, text, said) : plan_flag(o, f, text, said);
     }
-}
-
-static int command_bit(const char *name)
-{
-    static const char *const names[] = {"judge", "check", "run", "truth", "trace", "show", "list"};
-    for (int k = 0; k < 7; k++)
-        if (strcmp(names[k], name) == 0)
-            return 1 << k;
-    return 0;
 }
 
 /* The command as it can be pasted into a shell. */

@@ -44,7 +44,12 @@ int run_check(const struct options *o)
         at_say(&said, "check: --fault with engine %s, expected scalar", o->file[0]);
         return refuse(&said);
     }
+    int beside = 0;
     for (int k = 1; k < o->files; k++) {
+        if (at_is_beside(o->file[k])) {
+            beside++;
+            continue;
+        }
         struct session s = {.o = o};
         struct at_arith arith;
         bool done = check(&s, o->file[0], o->file[k], &arith, &said);
@@ -54,5 +59,11 @@ int run_check(const struct options *o)
             return MISUSE;
         status = worse(status, one);
     }
+    if (beside == o->files - 1) {
+        at_say(&said, "check: %d manifests and intervals found, expected a case", beside);
+        return refuse(&said);
+    }
+    if (beside > 0 && !o->json)
+        print_beside(beside);
     return status;
 }
