@@ -30,7 +30,7 @@ ORACLE = tensors write fields sequences case results repro rows judge where rule
          paint exact suites canvas request vector manifest generate header
 PROGRAM = main args engine arith session judge check run truth trace show list generate \
          report detail json picture brief
-TESTS = row state math index format plan truth truth_painted bound compare engines tensors case
+TESTS = row state math index format plan truth truth_painted bound compare engines tensors case generate
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \

@@ -24,7 +24,7 @@ struct options {
     const char *dtype, *shape, *format, *tiles; /* of generate */
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
-    char line[1000]; /* the command, for repeating */
+    char line[8000]; /* the command, for repeating */
     char **file; /* what is left: engine, case, results */
     int files;
 };

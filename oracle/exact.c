@@ -4,9 +4,9 @@
  * -K on the other. A query writes Q on the columns of the digits it asks for. Then
  *     score(i,j) = -Q K scale (digits that differ),
  * and for a key that answers every product is 0, so its score is 0 in any order, scaled and fused
- * alike, and its weight e^0 = 1. Q K scale >= 128: the others' weights are below 2^-184, which is 0 in
- * binary32 and narrower, and vanishes beside values of at least 1 in binary64. Digits that are not
- * asked for make a block of 2^m keys. Further columns hold a query's noise against zeros of k.
+ * alike, and its weight e^0 = 1. Q K scale >= 128: the others' weights are below 2^-184, which is 0
+ * in binary32 and narrower, and in binary64 is lost beside the answer, which is not 0. Digits that are
+ * not asked for make a block of 2^m keys. Further columns hold a query's noise against zeros of k.
  *     one key:    out = v of that key, any v
  *     2^m keys:   out = sum v / 2^m, |sum v| < 256: exact in 8 bits, and 1/2^m is a power of two
  * Not so where exp(0) need not be 1 or products have errors of their own; and the second not where
@@ -21,7 +21,8 @@ static int bits(enum at_dtype d)
 
 bool at_exact_for(enum at_exact how, const struct at_arith *arith, enum at_dtype v)
 {
-    int sum = bits(arith->sum), total = bits(arith->total), T = bits(arith->compute ? arith->compute : AT_F32);
+    int sum = bits(arith->sum), total = bits(arith->total);
+    int T = bits(arith->compute ? arith->compute : AT_F32);
     bool one = !arith->inexact_one && !(arith->product_eps > 0) && sum >= bits(v) && T >= bits(v);
     if (how == AT_COUNTED)
         return one && !arith->lse_merge && sum >= 8 && total >= 8 && T >= 8;
@@ -181,19 +182,16 @@ static void ask_last(struct asking *k)
 
 /* -- Values ---------------------------------------------------------------------------------- */
 
-static double small(struct at_brush b, int64_t n) /* +-1 .. +-3 */
-{
-    int64_t y = at_integer(b, (uint64_t)n, 0, 5);
-    return (double)(y < 3 ? y - 3 : y - 2);
-}
-
-/* Of each key, or of each head and column alone. */
+/* 1, 2, 3 of each key, or of each head and column alone; one sign a column, so that no sum is 0. */
 static void small_values(struct at_canvas *x, bool constant)
 {
     struct at_brush b = at_canvas_brush(x, 3);
     int64_t n = x->B * x->Hkv * x->Skv * x->Dv;
-    for (int64_t t = 0; t < n; t++)
-        x->v[t] = small(b, constant ? t / (x->Skv * x->Dv) * x->Dv + t % x->Dv : t);
+    for (int64_t t = 0; t < n; t++) {
+        int64_t c = t % x->Dv, g = t / (x->Skv * x->Dv);
+        int64_t y = at_integer(b, (uint64_t)(constant ? g * x->Dv + c : t), 1, 3);
+        x->v[t] = (double)((c + g) % 2 ? -y : y);
+    }
 }
 
 void at_fill_constant(struct at_canvas *x)
