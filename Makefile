@@ -73,6 +73,8 @@ help:
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
+	@echo "make check-vectors  generated suites have the same bytes from gcc, clang, -O0, -O3"
+	@echo "make check-numpy judge generated vectors in ten lines of NumPy (needs PyPI and python3-venv)"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
@@ -87,7 +89,10 @@ check: setup
 check-run: $(BUILD)/attest $(SUITES)
 	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES)
 check-long: setup
-	@LONG=1 $(MAKE) --no-print-directory check-run
+	@LONG=1 $(MAKE) --no-print-directory check-run check-vectors
+check-vectors: $(BUILD)/attest
+	@BUILD=$(BUILD) tests/check_vectors.sh
+include tests/peers/generate.mk
 demo: setup
 	@$(MAKE) --no-print-directory demo-run
 demo-run: $(BUILD)/attest
@@ -102,5 +107,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all help setup check check-run check-long demo demo-run static lint clean
+.PHONY: all help setup check check-run check-long check-vectors demo demo-run static lint clean
 .SECONDARY:

@@ -170,7 +170,7 @@ static const struct {
     [LANES] = {"lanes", ENGINE, NULL},
     [COMPUTE] = {"compute", ENGINE, NULL},
     [THREADS] = {"threads", ENGINE, NULL},
-    [FAULT] = {"fault", CHECK, NULL},
+    [FAULT] = {"fault", CHECK | RUN, NULL},
     [OUT] = {"output", RUN | TRUTH | GENERATE, NULL},
     [SCORES] = {"scores", TRACE, NULL},
     [VALUES] = {"values", TRACE, NULL},
@@ -216,7 +216,7 @@ static bool splits(struct options *o, const char *text, struct at_said *said)
 static bool merge(struct options *o, const char *text, struct at_said *said)
 {
     static const char *const order[] = {"order", "reversed", "tree"};
-    int64_t seed;
+    int64_t seed = 0;
     for (int k = 0; k < 3; k++)
         if (strcmp(order[k], text) == 0) {
             o->plan.merge = (enum at_order)k;

@@ -55,10 +55,6 @@ int run_check(const struct options *o)
                o->files ? "no case given" : "no engine given");
         return refuse(&said);
     }
-    if (o->fault && strcmp(o->file[0], "scalar") != 0) {
-        at_say(&said, "check: --fault with engine %s, expected scalar", o->file[0]);
-        return refuse(&said);
-    }
     int beside = 0;
     for (int k = 1; k < o->files; k++) {
         if (at_is_beside(o->file[k])) {

@@ -49,7 +49,7 @@ void print_usage(const char *command)
         {"check", "attest check ENGINE CASE... [--tile N] [--splits N|0,1,7] [--merge order|reversed|tree|random:SEED]\n"
                   "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault F]\n"
                   "    Runs one of our engines and judges it under its own arithmetic."},
-        {"run", "attest run ENGINE CASE -o OUT [the plan, as of check]"},
+        {"run", "attest run ENGINE CASE -o OUT [the plan and --fault, as of check]"},
         {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N]"},
         {"trace", "attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]"},
         {"show", "attest show CASE"},

@@ -8,7 +8,7 @@
  * A half has mean 32767.5 and variance (2^32-1)/12, so the normal has mean 0 and variance 1 to 2^-16,
  * and |normal| < 6. It is an integer below 2^52 times 2^-48: a double holds it exactly, and fp64 inputs
  * have full significands. Nothing here calls libm. SPDX-License-Identifier: MIT */
-#include "generate.h"
+#include "brush.h"
 
 static void words(struct at_brush b, uint64_t n, uint32_t w[8])
 {

@@ -71,6 +71,20 @@ START_TEST(painted_numbers_are_those_of_the_formula)
 }
 END_TEST
 
+START_TEST(the_formula_in_the_documentation_is_the_one_that_paints)
+{
+    char command[600];
+    const char *path = made_path("doc.c");
+    snprintf(command, sizeof command,
+             "{ echo '#include \"at_index.h\"'; sed -n '/^    double normal(/,/^    }/p' docs/generator.md; "
+             "echo 'int main(void) { return !(normal(0x123456789abcdef0u, 33, 0) == -0x1.5fa11537969p-1 && "
+             "normal(0x123456789abcdef0u, 33, 5ull << 32) == -0x1.1f412d7b5d74p-2); }'; } > %s && "
+             "cc -std=c11 -Iinclude -o %s.run %s && %s.run", path, path, path, path);
+    ck_assert_int_eq(system(command), 0);
+    made_clean();
+}
+END_TEST
+
 START_TEST(painted_normals_have_mean_0_and_variance_1)
 {
     struct at_brush b = {1, 2};
@@ -652,22 +666,24 @@ END_TEST
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof *(x)))
 
-int main(void)
+static TCase *group(Suite *s, const char *name)
 {
-    Suite *s = suite_create("generate");
-    TCase *t = tcase_create("generate");
+    TCase *t = tcase_create(name);
     tcase_set_timeout(t, 300);
-    tcase_add_test(t, painted_numbers_are_those_of_the_formula);
-    tcase_add_test(t, painted_normals_have_mean_0_and_variance_1);
-    tcase_add_test(t, names_and_numbers_of_cases_are_their_own);
-    tcase_add_loop_test(t, a_version_that_does_not_exist_is_refused, 0, COUNT(versions));
-    tcase_add_test(t, requests_that_cannot_be_met_are_refused);
+    suite_add_tcase(s, t);
+    return t;
+}
+
+static void add_exact(TCase *t)
+{
     tcase_add_loop_test(t, an_exact_case_leaves_one_number_under_every_preset_it_holds_for, 0, 9);
     tcase_add_test(t, arithmetics_that_are_not_exact_are_these);
     tcase_add_loop_test(t, no_machine_makes_an_error_on_an_exact_case, 0, 9);
-    tcase_add_loop_test(t, a_correct_engine_passes_every_suite_in_every_dtype, 0, COUNT(dtypes));
     tcase_add_loop_test(t, a_planted_fault_fails_some_exact_case, 0, COUNT(faults));
-    tcase_add_loop_test(t, negative_controls_fail_every_suite, 0, COUNT(suites));
+}
+
+static void add_files(TCase *t)
+{
     tcase_add_test(t, a_second_run_writes_nothing_and_a_damaged_file_is_made_again);
     tcase_add_test(t, a_stopped_run_goes_on_where_it_was);
     tcase_add_test(t, another_request_does_not_mix_with_the_files_of_the_first);
@@ -676,11 +692,29 @@ int main(void)
     tcase_add_test(t, a_directory_that_cannot_be_made_leaves_nothing);
     tcase_add_test(t, a_header_of_tiny_cases_compiles_and_holds_the_truth);
     tcase_add_loop_test(t, the_committed_vectors_are_what_generate_prints, 0, COUNT(committed));
+}
+
+int main(void)
+{
+    Suite *s = suite_create("generate");
+    TCase *t = group(s, "paint");
+    tcase_add_test(t, painted_numbers_are_those_of_the_formula);
+    tcase_add_test(t, the_formula_in_the_documentation_is_the_one_that_paints);
+    tcase_add_test(t, painted_normals_have_mean_0_and_variance_1);
+    t = group(s, "requests");
+    tcase_add_test(t, names_and_numbers_of_cases_are_their_own);
+    tcase_add_loop_test(t, a_version_that_does_not_exist_is_refused, 0, COUNT(versions));
+    tcase_add_test(t, requests_that_cannot_be_met_are_refused);
+    add_exact(group(s, "exact"));
+    t = group(s, "suites");
+    tcase_add_loop_test(t, a_correct_engine_passes_every_suite_in_every_dtype, 0, COUNT(dtypes));
+    tcase_add_loop_test(t, negative_controls_fail_every_suite, 0, COUNT(suites));
+    add_files(group(s, "files"));
+    t = group(s, "program");
     tcase_add_test(t, check_takes_a_whole_directory_and_counts_what_it_passes_over);
     tcase_add_loop_test(t, misuse_of_generate_is_one_line_and_status_2, 0, COUNT(misuse));
-    suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
+    srunner_run_all(r, CK_ENV);
     int failed = srunner_ntests_failed(r);
     srunner_free(r);
     return failed ? 1 : 0;

@@ -12,8 +12,11 @@ import hashlib
 import json
 import pathlib
 import sys
+import textwrap
 
 import numpy as np
+
+SEED = 0x123456789ABCDEF0  # of the printed numbers
 
 
 # The formula of docs/generator.md: ten lines.
@@ -86,12 +89,23 @@ def check_directory(directory):
     return equal
 
 
+def check_documentation():
+    """The Python of docs/generator.md paints the same numbers."""
+    text = (pathlib.Path(__file__).parents[2] / "docs/generator.md").read_text()
+    start = text.index("    def philox")
+    space = {}
+    exec(textwrap.dedent(text[start:text.index("\n\n", start)]), space)
+    for n in (0, 1, 5 << 32):
+        if space["normal"](SEED, 33, n) != normal(SEED, 33, n)[0]:
+            sys.exit("docs/generator.md: its Python paints other numbers")
+
+
 def main():
+    check_documentation()
     import ml_dtypes  # noqa: F401  (bf16 and fp8 in safetensors.numpy)
     if len(sys.argv) == 1:
-        seed, stream = 0x123456789ABCDEF0, 33
-        print([float(normal(seed, stream, n)[0]).hex() for n in (0, 1, 5 << 32)],
-              int(integer(seed, stream, 7, -100, 100)[0]))
+        print([float(normal(SEED, 33, n)[0]).hex() for n in (0, 1, 5 << 32)],
+              int(integer(SEED, 33, 7, -100, 100)[0]))
     elif sum(check_directory(pathlib.Path(d)) for d in sys.argv[1:]) == 0:
         sys.exit("no tensor was compared")
 
