@@ -28,9 +28,9 @@ REF = attention validate convert simulate format truth truth_score truth_distanc
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants \
          paint exact suites canvas request vector manifest generate header
-PROGRAM = main args engine arith session judge check run truth trace show list generate \
+PROGRAM = main args line engine arith session judge check run truth trace show list generate \
          report detail json picture brief
-TESTS = row state math index format plan truth truth_painted bound compare engines tensors case generate
+TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
@@ -55,14 +55,16 @@ $(BUILD)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # -- Tests: one Check suite a file -------------------------------------------------------------
-# What the suites share: random problems, and holding an engine to the bound.
-SHARED_O = $(call objects,$(addprefix tests/,paint problem hold))
-# Allocations fail on demand.
-$(BUILD)/tests/check_plan: LDFLAGS += -Wl,--wrap=malloc
-$(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64)
+# What the suites share: random problems, holding an engine to the bound, and a malloc that fills
+# with NaN and fails on demand.
+SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory))
+$(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64 tests/row_steps32 tests/row_steps64)
+$(BUILD)/tests/check_catalogue: \
+    $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
@@ -87,7 +89,7 @@ setup:
 check: setup
 	@$(MAKE) --no-print-directory check-run
 check-run: $(BUILD)/attest $(SUITES)
-	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES)
+	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run check-vectors
 check-vectors: $(BUILD)/attest
@@ -102,7 +104,7 @@ $(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson libmd) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/onnx/onnx.mk
+include tests/peers/capture.mk tests/peers/onnx/onnx.mk
 clean:
 	rm -rf $(BUILD)
 

@@ -130,10 +130,48 @@ enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 6
 enum { CASE = JUDGE | CHECK | RUN | TRUTH | SHOW, ENGINE = CHECK | RUN };
 
 enum flag {
-    HELP, CAUSAL, SCALE, LAYOUT, KV_LAYOUT, WINDOW, SOFTCAP, OFFSET, KV_LEN, Q_LEN, LSE, LSE_LAYOUT,
-    EMPTY, EMPTY_LSE, WRITE_CASE, ARITH, ROWS, SEED, ROW, JSON, SAME_BITS, SAVE_REPRO,
-    ALLOW_UNCLAIMED, TILE, SPLITS, MERGE, LANES, COMPUTE, THREADS, FAULT, OUT, SCORES, VALUES, SPLIT,
-    BRIEF, APPEND, PROFILE, ONLY, DTYPE, SHAPE, FORMAT, FLAGS
+    HELP,
+    CAUSAL,
+    SCALE,
+    LAYOUT,
+    KV_LAYOUT,
+    WINDOW,
+    SOFTCAP,
+    OFFSET,
+    KV_LEN,
+    Q_LEN,
+    LSE,
+    LSE_LAYOUT,
+    EMPTY,
+    EMPTY_LSE,
+    WRITE_CASE,
+    ARITH,
+    ROWS,
+    SEED,
+    ROW,
+    JSON,
+    SAME_BITS,
+    SAVE_REPRO,
+    ALLOW_UNCLAIMED,
+    TILE,
+    SPLITS,
+    MERGE,
+    LANES,
+    COMPUTE,
+    THREADS,
+    FAULT,
+    OUT,
+    SCORES,
+    VALUES,
+    SPLIT,
+    BRIEF,
+    APPEND,
+    PROFILE,
+    ONLY,
+    DTYPE,
+    SHAPE,
+    FORMAT,
+    FLAGS
 };
 
 static const struct {
@@ -186,18 +224,15 @@ static const struct {
 
 static int command_bit(const char *name)
 {
-    static const char *const names[] = {"judge", "check", "run", "truth", "trace", "show", "list",
-                                        "generate"};
+    static const char *const names[] = {"judge", "check", "run",  "truth",
+                                        "trace", "show",  "list", "generate"};
     for (int k = 0; k < 8; k++)
         if (strcmp(names[k], name) == 0)
             return 1 << k;
     return 0;
 }
 
-static bool plain(enum flag f)
-{
-    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF;
-}
+static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -242,7 +277,7 @@ static bool compute(struct options *o, const char *text, struct at_said *said)
 
 static bool one_row(struct options *o, const char *text, struct at_said *said)
 {
-    int64_t n, at[3];
+    int64_t n = 0, at[3] = {0};
     const char *from = strncmp(text, "-1,", 3) == 0 ? text + 1 : text; /* b of no sequence */
     if (!whole_list("row", from, at, 3, &n, said) || n != 3)
         return at_say(said, "--row %s: expected B,H,I", text);
@@ -258,7 +293,8 @@ static bool plan_flag(struct options *o, enum flag f, const char *text, struct a
     case SPLITS: return splits(o, text, said);
     case MERGE: return merge(o, text, said);
     case COMPUTE: return compute(o, text, said);
-    case TILE: o->tiles = text; /* generate takes several */
+    case TILE:
+        o->tiles = text; /* generate takes several */
         return command_bit(o->command) == GENERATE || whole("tile", text, 1, &o->plan.bc, said);
     case LANES: return whole("lanes", text, 1, &o->plan.lanes, said);
     case THREADS:
@@ -326,26 +362,15 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     }
 }
 
-/* The command as it can be pasted into a shell. */
-static void join_line(int argc, char **argv, char *to, size_t size)
-{
-    size_t n = (size_t)snprintf(to, size, "attest");
-    for (int k = 0; k < argc && n < size; k++) {
-        bool bare = strspn(argv[k], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                    "0123456789_./-,:=@+%") == strlen(argv[k]);
-        n += (size_t)snprintf(to + n, size - n, bare && *argv[k] ? " %s" : " '%s'", argv[k]);
-    }
-}
-
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said)
 {
     struct option table[FLAGS + 1] = {{0}};
     int f, bit = command_bit(argv[0]);
     for (int k = 0; k < FLAGS; k++)
-        table[k] = (struct option){flags[k].name, plain((enum flag)k) ? no_argument
-                                   : required_argument, NULL, 256 + k};
+        table[k] = (struct option){
+            flags[k].name, plain((enum flag)k) ? no_argument : required_argument, NULL, 256 + k};
     *o = (struct options){.command = argv[0], .rows = -2, .seed = 1};
-    join_line(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
+    line_join(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
     opterr = 0;
     optind = 1;
     while ((f = getopt_long(argc, argv, ":o:", table, NULL)) != -1) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "program.h"
 #include "ref.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,15 +12,26 @@ bool arith_parse(const char *text, struct at_arith *to, struct at_said *said)
     return at_arith_read(to, text, &why) || at_say(said, "arithmetic %.100s: %s", text, why.text);
 }
 
-/* Our engines differ from a preset in how keys are grouped, and in no other field. */
+/* ",tile=64"; a zero says nothing. */
+static size_t add(char *text, size_t size, size_t n, const char *key, int64_t x)
+{
+    if (x != 0 && n < size)
+        n += (size_t)snprintf(text + n, size - n, ",%s=%lld", key, (long long)x);
+    return n;
+}
+
+/* Our engines differ from the preset of their compute type in how keys are grouped and in having
+ * at_math.h's exp, whose error is 1 where nothing is said. */
 void arith_text(const struct at_arith *x, char *text, size_t size)
 {
-    if (at_arith_find(x->name))
-        snprintf(text, size, "%s", x->name);
-    else
-        snprintf(text, size, "%s,exp_ulps=%g,dot=%lld,tile=%lld,joins=%lld",
-                 at_dtype_name(x->compute), x->exp_ulps > 0 ? x->exp_ulps : 1, (long long)x->dot,
-                 (long long)x->tile, (long long)x->joins);
+    bool preset = at_arith_find(x->name) != NULL;
+    size_t n = (size_t)snprintf(text, size, "%s", preset ? x->name : at_dtype_name(x->compute));
+    if (preset)
+        return;
+    n = add(text, size, n, "exp_ulps", x->exp_ulps > 0 ? (int64_t)ceil(x->exp_ulps) : 1);
+    n = add(text, size, n, "dot", x->dot);
+    n = add(text, size, n, "tile", x->tile);
+    add(text, size, n, "joins", x->joins);
 }
 
 const struct at_arith *ladder_at(enum at_dtype dtype, int64_t k)

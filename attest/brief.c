@@ -68,8 +68,7 @@ static bool write_profile(FILE *f, struct session *s, const struct entry *e, str
     int64_t n = s->rows.n * (s->truth.Dv + 1);
     double *ratio = malloc((size_t)(n + 1) * sizeof *ratio);
     struct at_verdict v;
-    bool done = ratio &&
-                at_bound(&s->x.a, &e->step[0].arith, s->rows, &s->truth) == AT_OK &&
+    bool done = ratio && at_bound(&s->x.a, &e->step[0].arith, s->rows, &s->truth) == AT_OK &&
                 at_compare(&s->x.a, &e->result->got, s->rows, &e->step[0].arith, &s->truth, ratio,
                            &v) == AT_OK;
     if (done) {

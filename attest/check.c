@@ -1,9 +1,7 @@
 /* attest check ENGINE CASE...: runs one of our engines and judges it under its own arithmetic.
  * SPDX-License-Identifier: MIT */
 #include "program.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The engine's result becomes the case's last one. */
 static bool check(struct session *s, const char *engine, const char *path, struct at_arith *arith,
@@ -32,20 +30,6 @@ static int worse(int x, int y)
     return x == UNDECIDED || y == UNDECIDED ? UNDECIDED : PASS;
 }
 
-/* The command with this one of its files, so that it repeats one failure. */
-static struct options alone(const struct options *o, int k)
-{
-    struct options one = *o;
-    char word[1000], *at;
-    for (int t = 1; t < o->files; t++) {
-        size_t n = (size_t)snprintf(word, sizeof word, " %s", o->file[t]);
-        if (t == k || n >= sizeof word || !(at = strstr(one.line, word)) || (at[n] && at[n] != ' '))
-            continue;
-        memmove(at, at + n, strlen(at + n) + 1);
-    }
-    return one;
-}
-
 int run_check(const struct options *o)
 {
     struct at_said said;
@@ -61,7 +45,7 @@ int run_check(const struct options *o)
             beside++;
             continue;
         }
-        struct options single = alone(o, k);
+        struct options single = line_alone(o, k);
         struct session s = {.o = &single};
         struct at_arith arith;
         bool done = check(&s, o->file[0], o->file[k], &arith, &said);

@@ -1,5 +1,5 @@
-/* A failure says where: the worst element, how far the others are out, what they have in common, and
- * the line that repeats it. SPDX-License-Identifier: MIT */
+/* A failure says where: the worst element, how far the others are out, what they have in common,
+ * and the line that repeats it. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include "ref.h"
 #include <math.h>
@@ -13,8 +13,8 @@ static void print_worst(const struct at_judgement *j)
     if (v->worst_c < 0)
         printf("  worst    lse[%lld,%lld,%lld]", (long long)p.b, (long long)p.h, (long long)p.i);
     else
-        printf("  worst    out[%lld,%lld,%lld,%lld]", (long long)p.b, (long long)p.h, (long long)p.i,
-               (long long)v->worst_c);
+        printf("  worst    out[%lld,%lld,%lld,%lld]", (long long)p.b, (long long)p.h,
+               (long long)p.i, (long long)v->worst_c);
     printf(" ratio %.4g\n", v->ratio);
     printf("           got     %-24.17g %a\n", v->got, v->got);
     printf("           truth   %-24.17g %a\n", v->truth, v->truth);
@@ -124,9 +124,10 @@ static void print_failure(const struct session *s, const struct entry *e,
 {
     int64_t n = s->rows.n;
     printf("\n%s FAILS %s: %lld of %lld elements of out, %lld of %lld of lse\n", e->result->name,
-           e->ladder ? j->arith.name : e->held, (long long)j->where.out, (long long)(n * s->truth.Dv),
-           (long long)j->where.lse, (long long)(e->result->got.lse.data ? n : 0));
-    if (*e->result->why)
+           e->ladder ? j->arith.name : e->held, (long long)j->where.out,
+           (long long)(n * s->truth.Dv), (long long)j->where.lse,
+           (long long)(e->result->got.lse.data ? n : 0));
+    if (*e->result->why && !s->o->arith)
         printf("  held     because: %s\n", e->result->why);
     print_worst(j);
     print_histogram(&j->where);

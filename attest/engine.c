@@ -1,8 +1,10 @@
 /* Engines by name, and their results on a case. SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE /* _SC_PHYS_PAGES */
 #include "program.h"
 #include "ref.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct at_engine *const engines[] = {&at_scalar, &at_standard};
 
@@ -31,10 +33,12 @@ static void say_plan(const struct at_engine *e, const struct at_plan *p, const c
                      struct at_named *to)
 {
     static const char *const order[] = {"order", "reversed", "tree", "random"};
-    snprintf(to->from, sizeof to->from,
-             "attest %s%s%.60s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes",
-             e->name, fault ? " with fault " : "", fault ? fault : "", at_dtype_name(p->compute), (long long)p->bc, (long long)p->splits, order[p->merge],
-             (unsigned long long)p->merge_seed, (long long)p->lanes);
+    snprintf(
+        to->from, sizeof to->from,
+        "attest %s%s%.60s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes",
+        e->name, fault ? " with fault " : "", fault ? fault : "", at_dtype_name(p->compute),
+        (long long)p->bc, (long long)p->splits, order[p->merge], (unsigned long long)p->merge_seed,
+        (long long)p->lanes);
 }
 
 /* Everything is NaN until it is written. */
@@ -48,9 +52,22 @@ static bool make_result(struct at_case *x, struct at_result *to)
         return false;
     memset(space, 0xff, (size_t)(rows * (Dv + 1) * size));
     to->out = at_case_like_q(x, space, dtype, Dv);
-    to->lse = at_bhsd(space + rows * Dv * size, dtype, x->a.q.dim[0], x->a.q.dim[1], x->a.q.dim[2],
-                      1);
+    to->lse =
+        at_bhsd(space + rows * Dv * size, dtype, x->a.q.dim[0], x->a.q.dim[1], x->a.q.dim[2], 1);
     return true;
+}
+
+/* Memory that is promised and not there would end the program halfway. */
+static bool fits(const struct at_engine *e, const struct at_attention *a, struct at_said *said)
+{
+    int64_t need = e->workspace ? e->workspace(a) : 0;
+    int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    return need <= have / 2 ||
+           at_say(
+               said,
+               "engine %s: needs %lld bytes of workspace on this problem, expected at most half of "
+               "this machine's %lld",
+               e->name, (long long)need, (long long)have);
 }
 
 bool engine_result(const char *engine, const struct options *o, struct at_case *x,
@@ -67,6 +84,8 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     if (at_validate(&x->a, &why) != AT_OK)
         return at_say(said, "%s: %s", x->path, why.text);
     x->a.plan = at_resolve(&x->a);
+    if (!fits(e, &x->a, said))
+        return false;
     if (!make_result(x, &to->got))
         return at_say(said, "%s: no memory for the result", x->path);
     if (o->fault && !at_mutant_run(o->fault, &x->a, &to->got, said))
@@ -77,6 +96,7 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     snprintf(to->name, sizeof to->name, "%s%s%s", engine, o->fault ? " with " : "",
              o->fault ? o->fault : "");
     *arith = e->arith(&x->a);
+    arith_text(arith, to->arith, sizeof to->arith);
     say_plan(e, &x->a.plan, o->fault, to);
     return true;
 }

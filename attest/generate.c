@@ -64,7 +64,8 @@ static bool request(const struct options *o, struct at_request *want, struct at_
     snprintf(want->arith, sizeof want->arith, "%s", o->arith ? o->arith : "");
     return at_request_suite(want, o->file[0], said) && masks(o, want, said) &&
            (!o->shape || numbers("shape", o->shape, want->shape, 7, true, &found, said)) &&
-           (!o->tiles || numbers("tile", o->tiles, want->tile, AT_TILES, false, &want->tiles, said)) &&
+           (!o->tiles ||
+            numbers("tile", o->tiles, want->tile, AT_TILES, false, &want->tiles, said)) &&
            at_request_check(want, said);
 }
 

@@ -72,20 +72,19 @@ static json_t *rules(const struct at_judgement *j)
 static json_t *worst(const struct at_judgement *j)
 {
     const struct at_verdict *v = &j->v;
-    return json_pack("{s:s, s:[I,I,I,I], s:o, s:o, s:[o,o], s:o}", "tensor",
-                     v->worst_c < 0 ? "lse" : "out", "at", (json_int_t)j->place.b,
-                     (json_int_t)j->place.h, (json_int_t)j->place.i,
-                     (json_int_t)at_max(v->worst_c, 0), "got", number(v->got), "truth",
-                     number(v->truth), "interval", number(v->lo), number(v->hi), "allowed",
-                     number(v->allowed));
+    return json_pack(
+        "{s:s, s:[I,I,I,I], s:o, s:o, s:[o,o], s:o}", "tensor", v->worst_c < 0 ? "lse" : "out",
+        "at", (json_int_t)j->place.b, (json_int_t)j->place.h, (json_int_t)j->place.i,
+        (json_int_t)at_max(v->worst_c, 0), "got", number(v->got), "truth", number(v->truth),
+        "interval", number(v->lo), number(v->hi), "allowed", number(v->allowed));
 }
 
 static json_t *step(const struct at_judgement *j)
 {
     const struct at_verdict *v = &j->v;
     return json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "arith",
-                     j->arith.name, "verdict", word(j->outcome), "ratio", number(v->ratio), "judged",
-                     (json_int_t)v->judged, "failed", (json_int_t)v->failed, "open",
+                     j->arith.name, "verdict", word(j->outcome), "ratio", number(v->ratio),
+                     "judged", (json_int_t)v->judged, "failed", (json_int_t)v->failed, "open",
                      (json_int_t)v->open, "unclaimed", (json_int_t)v->unclaimed, "max_value",
                      number(v->max_value), "max_error", number(v->max_error), "worst", worst(j),
                      "where", where(&j->where), "rules", rules(j));
@@ -97,8 +96,8 @@ static json_t *result(const struct entry *e)
     for (int64_t k = 0; k < e->steps; k++)
         json_array_append_new(steps, step(&e->step[k]));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "name", e->result->name, "verdict",
-                     word(e->outcome), "why", e->result->why, "from", e->result->from, "held", e->held, "ladder",
-                     e->ladder, "steps", steps);
+                     word(e->outcome), "why", e->result->why, "from", e->result->from, "held",
+                     e->held, "ladder", e->ladder, "steps", steps);
 }
 
 void print_json(const struct session *s, const char *append)
@@ -106,10 +105,11 @@ void print_json(const struct session *s, const char *append)
     json_t *results = json_array();
     for (int64_t k = 0; k < s->entries; k++)
         json_array_append_new(results, result(&s->entry[k]));
-    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:i, s:o}", "case", s->x.name, "file",
-                            s->x.path, "rows_judged", (json_int_t)s->rows.n, "rows",
-                            (json_int_t)s->all, "seed", (json_int_t)s->o->seed, "truth_seconds",
-                            s->seconds, "largest_v", s->largest, "status", session_status(s), "results", results);
+    json_t *all =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:i, s:o}", "case", s->x.name, "file",
+                  s->x.path, "rows_judged", (json_int_t)s->rows.n, "rows", (json_int_t)s->all,
+                  "seed", (json_int_t)s->o->seed, "truth_seconds", s->seconds, "largest_v",
+                  s->largest, "status", session_status(s), "results", results);
     char *text = json_dumps(all, JSON_COMPACT);
     FILE *f = append ? fopen(append, "a") : stdout;
     if (f)

@@ -11,7 +11,8 @@ static int same_bits(const struct session *s)
     int status = PASS;
     for (int64_t k = 1; k < s->entries; k++) {
         const struct at_named *x = s->entry[0].result, *y = s->entry[k].result;
-        if (x->got.out.dtype == y->got.out.dtype && !at_differ(&s->x.a, &x->got, &y->got, &p, &column))
+        if (x->got.out.dtype == y->got.out.dtype &&
+            !at_differ(&s->x.a, &x->got, &y->got, &p, &column))
             continue;
         if (x->got.out.dtype != y->got.out.dtype)
             p = (struct at_place){0, 0, 0}, column = 0;

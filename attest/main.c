@@ -9,8 +9,7 @@ static const struct {
     int (*run)(const struct options *o);
 } commands[] = {
     {"judge", run_judge}, {"check", run_check}, {"run", run_run},   {"truth", run_truth},
-    {"trace", run_trace}, {"show", run_show},   {"list", run_list},
-    {"generate", run_generate},
+    {"trace", run_trace}, {"show", run_show},   {"list", run_list}, {"generate", run_generate},
 };
 
 int main(int argc, char **argv)
@@ -33,7 +32,8 @@ int main(int argc, char **argv)
         }
         return commands[k].run(&o);
     }
-    at_say(&said, "command %s: unknown, expected judge, check, run, truth, trace, show, list or "
+    at_say(&said,
+           "command %s: unknown, expected judge, check, run, truth, trace, show, list or "
            "generate",
            argv[1]);
     return refuse(&said);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDE = 64, HIGH = 32 };      /* the largest picture */
+enum { WIDE = 64, HIGH = 32 };         /* the largest picture */
 #define SCORES_MOST ((int64_t)1 << 28) /* products that the range of scores may cost */
 
 static void print_tensors(const struct at_case *x)
@@ -57,7 +57,9 @@ static void print_sequences(const struct at_attention *a, const struct at_sizes 
 {
     printf("sequences      %lld, query heads %lld on key heads %lld, D %lld, Dv %lld%s\n",
            (long long)z->B, (long long)z->Hq, (long long)z->Hkv, (long long)z->D, (long long)z->Dv,
-           a->pages.table ? ", paged" : a->score.q_start ? ", packed" : "");
+           a->pages.table     ? ", paged"
+           : a->score.q_start ? ", packed"
+                              : "");
     for (int64_t b = 0; b < z->B && b < 16; b++)
         printf("  %-4lld         rows %lld, keys %lld, offset %lld\n", (long long)b,
                (long long)at_rows_of(a, z, b), (long long)at_keys_of(a, z, b),
@@ -100,7 +102,8 @@ static void row_scores(const struct at_attention *a, const struct at_sizes *z, s
     for (int64_t j = seen.lo; j < seen.hi; j++) {
         if (!at_shown(a, p.b, p.h, p.i, j))
             continue;
-        at_load_row(&a->k, at_key_offset(a, &a->k, p.b, g, j), &a->score.kscale, p.b, g, j, z->D, k);
+        at_load_row(&a->k, at_key_offset(a, &a->k, p.b, g, j), &a->score.kscale, p.b, g, j, z->D,
+                    k);
         double s = at_scored(a, at_dot(q, k, z->D, 1), p.b, p.h, p.i, j);
         r->pairs++;
         r->strange += !isfinite(s);

@@ -14,7 +14,7 @@ struct options {
     const char *command;
     struct at_fields fields; /* flags that say what a case lacks */
     const char *arith, *out, *write_case, *repro, *fault, *scores, *values;
-    int64_t rows;  /* -1 all, -2 not said */
+    int64_t rows; /* -1 all, -2 not said */
     uint64_t seed;
     int64_t allow; /* elements without a claim */
     int64_t split;
@@ -25,12 +25,17 @@ struct options {
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
     char line[8000]; /* the command, for repeating */
-    char **file; /* what is left: engine, case, results */
+    char **file;     /* what is left: engine, case, results */
     int files;
 };
 
 /* False: misuse, told in said. */
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said);
+
+/* The command as it can be pasted into a shell. */
+void line_join(int argc, char **argv, char *to, size_t size);
+/* The options with file k alone in the line, so that it repeats one failure. */
+struct options line_alone(const struct options *o, int k);
 
 /* -- Commands: an exit status ---------------------------------------------------------------- */
 
@@ -95,8 +100,8 @@ bool open_case(const struct options *o, const char *path, struct at_case *x, str
 /* The same report for every command that judges. */
 int session_report(struct session *s);
 void session_free(struct session *s);
-/* What a result fails on the rungs of its ladder above its own, nearest first; outcome AT_PASS where
- * it fails none. False: refused. */
+/* What a result fails on the rungs of its ladder above its own, nearest first; outcome AT_PASS
+ * where it fails none. False: refused. */
 bool stricter_failure(struct session *s, const struct entry *e, struct at_judgement *j,
                       struct at_said *said);
 /* Error and allowance of each row, for gnuplot. False: refused. */
@@ -104,7 +109,8 @@ bool append_profiles(struct session *s, const char *path, struct at_said *said);
 /* Exit status of the entries: FAIL before UNDECIDED before PASS. */
 int session_status(const struct session *s);
 
-/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do ------------------- */
+/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do -------------------
+ */
 
 int refuse(const struct at_said *said); /* one line on stderr; MISUSE */
 void print_usage(const char *command);
@@ -117,7 +123,8 @@ void progress_done(void);
 void print_session(const struct session *s);
 void print_details(const struct session *s);
 void print_json(const struct session *s, const char *append); /* NULL: to stdout */
-void print_brief(const struct session *s, const struct entry *e, const struct at_judgement *stricter);
+void print_brief(const struct session *s, const struct entry *e,
+                 const struct at_judgement *stricter);
 void print_differ(const struct session *s, const char *x, const char *y, struct at_place p,
                   int64_t column);
 void print_case(const struct at_case *x);

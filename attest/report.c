@@ -15,16 +15,10 @@ int refuse(const struct at_said *said)
     return MISUSE;
 }
 
-void print_line(const char *text)
-{
-    printf("%s\n", text);
-}
+void print_line(const char *text) { printf("%s\n", text); }
 
 /* Files given to check that are no cases. */
-void print_beside(int n)
-{
-    printf("%d manifests and intervals passed over\n", n);
-}
+void print_beside(int n) { printf("%d manifests and intervals passed over\n", n); }
 
 void print_generated(const struct at_generated *done)
 {
@@ -42,33 +36,42 @@ void print_generated(const struct at_generated *done)
 void print_usage(const char *command)
 {
     static const char *const lines[][2] = {
-        {"judge", "attest judge CASE [GOT...] [--arith A] [--rows N|all] [--seed N] [--row B,H,I] [--json]\n"
-                  "                       [--same-bits] [--save-repro F] [--allow-unclaimed N]\n"
-                  "    Judges the results of GOT, or of CASE itself, element by element. Without --arith:\n"
-                  "    what the file says of a result, else a ladder of arithmetics."},
-        {"check", "attest check ENGINE CASE... [--tile N] [--splits N|0,1,7] [--merge order|reversed|tree|random:SEED]\n"
-                  "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault F]\n"
-                  "    Runs one of our engines and judges it under its own arithmetic."},
+        {"judge",
+         "attest judge CASE [GOT...] [--arith A] [--rows N|all] [--seed N] [--row B,H,I] [--json]\n"
+         "                       [--same-bits] [--save-repro F] [--allow-unclaimed N]\n"
+         "    Judges the results of GOT, or of CASE itself, element by element. Without --arith:\n"
+         "    what the file says of a result, else a ladder of arithmetics."},
+        {"check",
+         "attest check ENGINE CASE... [--tile N] [--splits N|0,1,7] [--merge "
+         "order|reversed|tree|random:SEED]\n"
+         "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault F]\n"
+         "    Runs one of our engines and judges it under its own arithmetic."},
         {"run", "attest run ENGINE CASE -o OUT [the plan and --fault, as of check]"},
         {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N]"},
-        {"trace", "attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]"},
+        {"trace",
+         "attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]"},
         {"show", "attest show CASE"},
         {"list", "attest list [engines|arith|faults|suites]"},
-        {"generate", "attest generate SUITE[@VERSION] -o DIR [--shape B,Hq,Hkv,Sq,Skv,D,Dv] [--dtype T] [--tile 64,128]\n"
-                     "                       [--causal bottom-right|top-left] [--window L,R] [--arith A] [--seed N]\n"
+        {"generate", "attest generate SUITE[@VERSION] -o DIR [--shape B,Hq,Hkv,Sq,Skv,D,Dv] "
+                     "[--dtype T] [--tile 64,128]\n"
+                     "                       [--causal bottom-right|top-left] [--window L,R] "
+                     "[--arith A] [--seed N]\n"
                      "                       [--rows N] [--format safetensors|c]\n"
-                     "    Test vectors with their truth and the interval that a correct kernel of that arithmetic hits."},
+                     "    Test vectors with their truth and the interval that a correct kernel of "
+                     "that arithmetic hits."},
     };
     printf("attest: is my attention kernel wrong, or is that rounding?\n\n");
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
         if (!command || strcmp(command, lines[k][0]) == 0)
             printf("  %s\n", lines[k][1]);
-    printf("\nA case is one safetensors file (docs/formats.md). Flags say what it lacks: --causal\n"
-           "bottom-right|top-left --scale X --layout bhsd|bshd|thd --kv-layout pages-hnd|pages-nhd\n"
-           "--window LEFT,RIGHT --softcap X --offset N --q-len N,.. --kv-len N,.. --lse natural|base2|none\n"
-           "--lse-layout bhs|ht|th|padded --empty zero|nan --empty-lse -inf|+inf|zero|NUMBER;\n"
-           "--write-case FILE keeps the completed case. Status: 0 pass, 1 fail, 2 misuse or bad\n"
-           "input, 3 undecided.\n");
+    printf(
+        "\nA case is one safetensors file (docs/formats.md). Flags say what it lacks: --causal\n"
+        "bottom-right|top-left --scale X --layout bhsd|bshd|thd --kv-layout pages-hnd|pages-nhd\n"
+        "--window LEFT,RIGHT --softcap X --offset N --q-len N,.. --kv-len N,.. --lse "
+        "natural|base2|none\n"
+        "--lse-layout bhs|ht|th|padded --empty zero|nan --empty-lse -inf|+inf|zero|NUMBER;\n"
+        "--write-case FILE keeps the completed case. Status: 0 pass, 1 fail, 2 misuse or bad\n"
+        "input, 3 undecided.\n");
 }
 
 /* -- Progress -------------------------------------------------------------------------------- */
@@ -156,9 +159,9 @@ static void print_row(const struct session *s, const char *name, const char *hel
 {
     char beyond[2][40];
     struct at_place p = j->place;
-    printf("%-*.*s  %-18.30s %-9s %9.4g %8lld %9.2e %9.3g  %-12s %-11s", width, width, name,
-           held, word(j->outcome), j->v.ratio, (long long)j->v.failed, j->v.allowed,
-           s->largest, rule_word(&j->rule[0], beyond[0], sizeof beyond[0]),
+    printf("%-*.*s  %-18.30s %-9s %9.4g %8lld %9.2e %9.3g  %-12s %-11s", width, width, name, held,
+           word(j->outcome), j->v.ratio, (long long)j->v.failed, j->v.allowed, s->largest,
+           rule_word(&j->rule[0], beyond[0], sizeof beyond[0]),
            rule_word(&j->rule[1], beyond[1], sizeof beyond[1]));
     if (j->v.worst_c < 0)
         printf(" lse[%lld,%lld,%lld]\n", (long long)p.b, (long long)p.h, (long long)p.i);
@@ -178,13 +181,14 @@ static void print_ladder(const struct session *s, const struct entry *e, int wid
             pin = j;
     }
     if (pin)
-        printf("%-*s  undecided: nobody stated an arithmetic. The strictest that holds: --arith %s\n",
-               width, "", pin->arith.name);
+        printf(
+            "%-*s  undecided: nobody stated an arithmetic. The strictest that holds: --arith %s\n",
+            width, "", pin->arith.name);
     else if (e->outcome == AT_FAIL)
         printf("%-*s  fails even the loosest arithmetic of its dtype\n", width, "");
     else
-        printf("%-*s  undecided: no arithmetic of its dtype makes a claim on every element\n", width,
-               "");
+        printf("%-*s  undecided: no arithmetic of its dtype makes a claim on every element\n",
+               width, "");
 }
 
 /* A third party's name, or our engine with its plan. */
@@ -203,15 +207,16 @@ static void label(const struct session *s, const struct entry *e, char *text, si
         snprintf(text, size, "%s", e->result->name);
 }
 
-void print_brief(const struct session *s, const struct entry *e, const struct at_judgement *stricter)
+void print_brief(const struct session *s, const struct entry *e,
+                 const struct at_judgement *stricter)
 {
     const struct at_judgement *j = &e->step[0];
     char name[200], beyond[2][40], other[80] = "";
     label(s, e, name, sizeof name);
     if (stricter->outcome == AT_FAIL)
         snprintf(other, sizeof other, "%s: FAIL %.3g", stricter->arith.name, stricter->v.ratio);
-    printf("%-20s %-26.60s %-18.18s %-5s %8.3g %6lld  %-28s %-10s %-9s", s->x.name, name,
-           e->held, word(j->outcome), j->v.ratio, (long long)j->v.failed, other,
+    printf("%-20s %-26.60s %-18.18s %-5s %8.3g %6lld  %-28s %-10s %-9s", s->x.name, name, e->held,
+           word(j->outcome), j->v.ratio, (long long)j->v.failed, other,
            rule_word(&j->rule[0], beyond[0], sizeof beyond[0]),
            rule_word(&j->rule[1], beyond[1], sizeof beyond[1]));
     if (j->outcome == AT_FAIL)
@@ -224,16 +229,16 @@ static void print_counts(const struct entry *e)
 {
     const struct at_judgement *j = e->steps == 1 ? &e->step[0] : NULL;
     if (j && (j->v.open > 0 || j->v.unclaimed > 0))
-        printf("%s: %lld elements open (NaN is accepted too), %lld without a claim\n", e->result->name,
-               (long long)j->v.open, (long long)j->v.unclaimed);
+        printf("%s: %lld elements open (NaN is accepted too), %lld without a claim\n",
+               e->result->name, (long long)j->v.open, (long long)j->v.unclaimed);
 }
 
 void print_session(const struct session *s)
 {
     int width = name_width(s);
     print_head(s);
-    printf("%-*s  %-18s %-9s %9s %8s %9s %9s  %-12s %-11s worst at\n", width, "result", "held to", "verdict",
-           "ratio", "failed", "allowed", "max |v|", "assert_close", "allclose");
+    printf("%-*s  %-18s %-9s %9s %8s %9s %9s  %-12s %-11s worst at\n", width, "result", "held to",
+           "verdict", "ratio", "failed", "allowed", "max |v|", "assert_close", "allclose");
     for (int64_t k = 0; k < s->entries; k++) {
         const struct entry *e = &s->entry[k];
         if (e->ladder)

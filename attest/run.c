@@ -6,24 +6,21 @@
 #include <string.h>
 
 /* How the result came about, and what it is held to. */
-static char *metadata(const struct at_case *x, const struct at_named *got,
-                      const struct at_arith *arith)
+static char *metadata(const struct at_case *x, const struct at_named *got)
 {
-    char words[200];
-    arith_text(arith, words, sizeof words);
     json_t *m = json_pack("{s:i, s:s, s:{s:{s:s, s:s}}}", "spec", 1, "layout", x->layout, "results",
-                          "", "arith", words, "from", got->from);
+                          "", "arith", got->arith, "from", got->from);
     char *text = json_dumps(m, JSON_COMPACT);
     json_decref(m);
     return text;
 }
 
-static bool write_result(const struct at_case *x, const struct at_named *got,
-                         const struct at_arith *arith, const char *path, struct at_said *said)
+static bool write_result(const struct at_case *x, const struct at_named *got, const char *path,
+                         struct at_said *said)
 {
     struct at_tensor t[2] = {at_case_out(x, "out", got->got.out.dtype, got->got.out.data),
                              at_case_lse(x, "lse", got->got.lse.dtype, got->got.lse.data)};
-    struct at_tensors file = {2, t, metadata(x, got, arith), NULL};
+    struct at_tensors file = {2, t, metadata(x, got), NULL};
     if (!file.attest)
         return at_say(said, "%s: no memory", path);
     bool done = at_tensors_write(path, &file, said);
@@ -44,7 +41,7 @@ int run_run(const struct options *o)
     if (!open_case(o, o->file[1], &x, &said))
         return refuse(&said);
     bool done = engine_result(o->file[0], o, &x, &got, &arith, &said) &&
-                write_result(&x, &got, &arith, o->out, &said);
+                write_result(&x, &got, o->out, &said);
     at_case_free(&x);
     return done ? PASS : refuse(&said);
 }

@@ -1,8 +1,8 @@
 /* One case judged: rows, truth, then every result under the arithmetic that it is held to.
  *
  * Which arithmetic: --arith, else our engine's, else what the file says of the result; where nobody
- * says, the ladder of presets, strictest first. A bound depends on the arithmetic alone, so the loop
- * runs over arithmetics outside and results inside. SPDX-License-Identifier: MIT */
+ * says, the ladder of presets, strictest first. A bound depends on the arithmetic alone, so the
+ * loop runs over arithmetics outside and results inside. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,7 +194,10 @@ static bool save_repro(const struct session *s, struct at_said *said)
             e = &s->entry[k];
     if (!e || e->steps == 0)
         return at_say(said, "%s: no result to save a row of", s->x.path);
-    return at_case_write_row(&s->x, e->result, e->step[0].place, s->o->repro, said);
+    struct at_named got = *e->result; /* held to what it was judged by */
+    if (s->o->arith)
+        snprintf(got.arith, sizeof got.arith, "%s", s->o->arith);
+    return at_case_write_row(&s->x, &got, e->step[e->steps - 1].place, s->o->repro, said);
 }
 
 int session_report(struct session *s)

@@ -1,5 +1,5 @@
-/* attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]: the state (m,l,u)
- * of one row after each key or tile, in fp32, and how far each number is from the truth.
+/* attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]: the state
+ * (m,l,u) of one row after each key or tile, in fp32, and how far each number is from the truth.
  *
  * The truth of l and u is computed in MPFR from the same scores and the same m; m itself is one of
  * the scores and exact. SPDX-License-Identifier: MIT */
@@ -31,8 +31,10 @@ static bool numbers(const char *flag, const char *text, float *to, int64_t *n, s
         if (!*end)
             return true;
     }
-    return at_say(said, "--%s: %s", flag, text ? "too many numbers" : "absent, expected --scores and "
-                                                                      "--values, numbers with commas");
+    return at_say(said, "--%s: %s", flag,
+                  text ? "too many numbers"
+                       : "absent, expected --scores and "
+                         "--values, numbers with commas");
 }
 
 /* -- The truth of a state over keys from..to-1 ------------------------------------------------- */
@@ -146,19 +148,20 @@ static void trace(const struct input *x, int64_t split, int64_t tile)
 
 int run_trace(const struct options *o)
 {
-    struct input x;
+    struct input x = {.n = 0};
     struct at_said said;
-    int64_t values;
+    int64_t values = 0;
     bool done = numbers("scores", o->scores, x.s, &x.n, &said) &&
                 numbers("values", o->values, x.v, &values, &said);
     if (done && values != x.n)
-        done = at_say(&said, "--values: %lld numbers found, expected one for each of the %lld scores",
-                      (long long)values, (long long)x.n);
+        done =
+            at_say(&said, "--values: %lld numbers found, expected one for each of the %lld scores",
+                   (long long)values, (long long)x.n);
     if (done && o->files > 0)
         done = at_say(&said, "trace: %s found, expected flags alone", o->file[0]);
     if (done && o->split >= x.n)
-        done = at_say(&said, "--split %lld: expected less than the %lld scores", (long long)o->split,
-                      (long long)x.n);
+        done = at_say(&said, "--split %lld: expected less than the %lld scores",
+                      (long long)o->split, (long long)x.n);
     for (int64_t j = 0; done && j < x.n; j++)
         if (!isfinite(x.s[j]) || !isfinite(x.v[j]))
             done = at_say(&said, "trace: number %lld is not finite in fp32", (long long)j);

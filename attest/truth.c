@@ -1,6 +1,6 @@
-/* attest truth CASE -o OUT: the truth as fp64 (out, lse) and what is missing to it (out_lo, lse_lo).
- * All rows: placed like q, a result that judge reads. Some rows: (n,Dv) and (n), beside `rows` (n,3)
- * that says which b, h, i. SPDX-License-Identifier: MIT */
+/* attest truth CASE -o OUT: the truth as fp64 (out, lse) and what is missing to it (out_lo,
+ * lse_lo). All rows: placed like q, a result that judge reads. Some rows: (n,Dv) and (n), beside
+ * `rows` (n,3) that says which b, h, i. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <jansson.h>
 #include <stdlib.h>
@@ -61,8 +61,8 @@ static bool add_placed(struct written *w, const struct at_case *x, const struct 
                                   : at_bhsd(space, AT_F64, q[0], q[1], q[2], 1);
         for (int64_t t = 0; t < y->n; t++)
             place(x, &to, from[k], C, t);
-        w->tensor[k] = k < 2 ? at_case_out(x, name[k], AT_F64, space)
-                             : at_case_lse(x, name[k], AT_F64, space);
+        w->tensor[k] =
+            k < 2 ? at_case_out(x, name[k], AT_F64, space) : at_case_lse(x, name[k], AT_F64, space);
         space += y->n * C;
     }
     w->file.n = 4;

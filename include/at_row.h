@@ -121,7 +121,7 @@ AT_FN void at_row_push(struct at_row *x, at_real s, const at_real *v, int64_t Dv
     x->m = m;
     x->l = at_take(a, x->l, p);
     for (int64_t c = 0; c < Dv; c++)
-        x->u[c] = at_take(a, x->u[c], v ? at_fma(p, v[c], 0) : 0);
+        x->u[c] = at_take(a, x->u[c], v ? at_fma(p, v[c], (at_real)0) : 0);
 }
 
 /* x = x (+) y. An empty side is known by l == 0 and chosen away: what its u holds cannot leak. */

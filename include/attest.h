@@ -275,6 +275,13 @@ struct at_engine {
 
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
+/* CUDA (gpu/): the scalar engine's bits, prefill and split-KV decode, on the device and emulated on
+ * a CPU; and tensor cores, by mma.sync and wgmma, with an arithmetic of their own. In a build
+ * without nvcc those of the device refuse, with AT_ERR_UNSUPPORTED. */
+extern const struct at_engine at_gpu, at_gpu_decode, at_gpu_mma, at_gpu_wgmma;
+extern const struct at_engine at_gpu_emulated, at_gpu_decode_emulated;
+/* One line: the device and what is built for it, or why there is none. */
+void at_gpu_describe(char *text, size_t size);
 
 /* Attend each split, merge as the plan says, take in the sink, finish. Packed rows of no sequence
  * and rows at or past q_len: out 0, lse -inf.
@@ -342,7 +349,8 @@ struct at_verdict {
 };
 
 /* Holds got against the interval of each element. NaN fails unless the truth is NaN or the element
- * open. ratios: NULL or (n*Dv + n), each element's, then each lse's.
+ * open. ratios: NULL or (n*Dv + n), each element's, then each lse's;
+ * -1 for an lse that got does not have.
  * Errors  AT_ERR_SHAPE, AT_ERR_DTYPE, AT_ERR_MISSING (nothing to judge). */
 AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct at_result *got,
                                      struct at_rows rows, const struct at_arith *arith,

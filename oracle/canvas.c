@@ -17,9 +17,19 @@ bool at_canvas_plan(struct at_canvas *x, const struct at_request *want, const st
 {
     const int64_t *s = want->shape;
     struct at_view none = {0};
-    *x = (struct at_canvas){.want = want, .plot = plot, .tile = tile, .B = s[0], .Hq = s[1],
-                            .Hkv = s[2], .Sq = s[3], .Skv = s[4], .D = s[5], .Dv = s[6],
-                            .corner = want->corner, .left = want->left, .right = want->right};
+    *x = (struct at_canvas){.want = want,
+                            .plot = plot,
+                            .tile = tile,
+                            .B = s[0],
+                            .Hq = s[1],
+                            .Hkv = s[2],
+                            .Sq = s[3],
+                            .Skv = s[4],
+                            .D = s[5],
+                            .Dv = s[6],
+                            .corner = want->corner,
+                            .left = want->left,
+                            .right = want->right};
     x->a = at_plain(none, none, none, 1 / sqrt((double)x->D)); /* IEEE: one result everywhere */
     if (plot->by_tile)
         snprintf(x->name, sizeof x->name, "%s-tile%lld", plot->name, (long long)tile);
@@ -138,11 +148,12 @@ void at_canvas_free(struct at_canvas *x)
 
 /* -- Tensors --------------------------------------------------------------------------------- */
 
-static bool copy_tensor(const struct at_canvas *x, int t, int64_t n, struct at_tensor *to, void *space)
+static bool copy_tensor(const struct at_canvas *x, int t, int64_t n, struct at_tensor *to,
+                        void *space)
 {
     static const char *const name[AT_INPUTS] = {"q", "k", "v", "bias", "mask", "kv_len"};
     const double *from[4] = {x->q, x->k, x->v, x->bias};
-    int64_t dim[AT_INPUTS][4] = {{x->B, x->Hq, x->Sq, x->D},   {x->B, x->Hkv, x->Skv, x->D},
+    int64_t dim[AT_INPUTS][4] = {{x->B, x->Hq, x->Sq, x->D},    {x->B, x->Hkv, x->Skv, x->D},
                                  {x->B, x->Hkv, x->Skv, x->Dv}, {1, x->Hq, x->Sq, x->Skv},
                                  {x->B, 1, x->Sq, x->Skv},      {x->B}};
     struct at_view y = at_bhsd(space, dtype_of(x, t), 1, 1, 1, n);
@@ -183,9 +194,9 @@ static json_t *inputs_json(const struct at_request *want)
     json_t *shape = json_array();
     for (int k = 0; k < 7; k++)
         json_array_append_new(shape, json_integer(want->shape[k]));
-    return json_pack("{s:I, s:s, s:I, s:o, s:s, s:[I,I]}", "suite", (json_int_t)want->version, "dtype",
-                     at_dtype_name(want->dtype), "seed", (json_int_t)want->seed, "shape", shape,
-                     "causal", corners[want->corner], "window", (json_int_t)want->left,
+    return json_pack("{s:I, s:s, s:I, s:o, s:s, s:[I,I]}", "suite", (json_int_t)want->version,
+                     "dtype", at_dtype_name(want->dtype), "seed", (json_int_t)want->seed, "shape",
+                     shape, "causal", corners[want->corner], "window", (json_int_t)want->left,
                      (json_int_t)want->right);
 }
 
@@ -224,8 +235,10 @@ json_t *at_canvas_meta(const struct at_canvas *x)
 
 static bool wrong(const char *path, const char *field, struct at_said *said)
 {
-    return at_say(said, "%s: metadata attest: field \"recipe.%s\": absent or not as `attest generate` "
-                  "writes it, expected a recipe where tensor q is absent", path, field);
+    return at_say(said,
+                  "%s: metadata attest: field \"recipe.%s\": absent or not as `attest generate` "
+                  "writes it, expected a recipe where tensor q is absent",
+                  path, field);
 }
 
 static bool list(const json_t *recipe, const char *name, size_t n, int64_t *to)
@@ -321,7 +334,8 @@ bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said 
         at[r] = (struct at_place){p[0], p[1], p[2]};
         if (p[0] < 0 || p[0] >= q[0] || p[1] < 0 || p[1] >= q[1] || p[2] < 0 || p[2] >= q[2]) {
             free(at);
-            return at_say(said, "%s: tensor rows: (%lld,%lld,%lld) found, expected below q's extents",
+            return at_say(said,
+                          "%s: tensor rows: (%lld,%lld,%lld) found, expected below q's extents",
                           x->path, (long long)p[0], (long long)p[1], (long long)p[2]);
         }
     }
@@ -332,5 +346,7 @@ bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said 
 enum at_exact at_case_exact(const struct at_case *x)
 {
     const char *how = at_meta_text(x->meta, "exact", "");
-    return strcmp(how, "one") == 0 ? AT_ONE_KEY : strcmp(how, "counted") == 0 ? AT_COUNTED : AT_INEXACT;
+    return strcmp(how, "one") == 0       ? AT_ONE_KEY
+           : strcmp(how, "counted") == 0 ? AT_COUNTED
+                                         : AT_INEXACT;
 }

@@ -1,7 +1,8 @@
 /* A case: the tensors and the metadata of one file made into the one descriptor (docs/formats.md).
  *
  * Names of the outer world end here: a layout becomes strides, a causal corner becomes right = 0
- * and an offset. Lengths, starts and pages are read in sequences.c, results in results.c. SPDX-License-Identifier: MIT */
+ * and an offset. Lengths, starts and pages are read in sequences.c, results in results.c.
+ * SPDX-License-Identifier: MIT */
 #include "case.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,8 +83,8 @@ static const char *const known[] = {
     "offset", "q_len", "kv_len", "cu_seqlens_q", "cu_seqlens_k", "block_table", "kv_indptr",
     "kv_indices", "kv_last_page_len", "out", "lse",
     /* of the truth, and of backward: not read here */
-    "out_lo", "lse_lo", "truth_out", "truth_out_lo", "truth_lse", "truth_lse_lo", "kind", "kind_lse",
-    "rows", "dout", "dlse", "dq", "dk", "dv", "dbias", "dsink"};
+    "out_lo", "lse_lo", "truth_out", "truth_out_lo", "truth_lse", "truth_lse_lo", "kind",
+    "kind_lse", "rows", "dout", "dlse", "dq", "dk", "dv", "dbias", "dsink"};
 
 /* A name that nobody reads is a misspelt mask as often as not. */
 static bool check_names(struct reading *r)
@@ -134,8 +135,8 @@ static bool read_wide(struct reading *r, const char *name, int most, const int64
     if (!t)
         return true;
     if (t->rank > most)
-        return at_say(r->said, "%s: tensor %s: %d extents found, expected at most %d", r->path, name,
-                      t->rank, most);
+        return at_say(r->said, "%s: tensor %s: %d extents found, expected at most %d", r->path,
+                      name, t->rank, most);
     for (int k = 0; k < t->rank; k++)
         d[most - t->rank + k] = t->dim[k];
     struct at_view x = at_bhsd(t->data, t->dtype, d[0], d[1], d[2], d[3]);
@@ -225,7 +226,8 @@ static bool make_case(struct reading *r, const struct at_fields *flags)
     if (!x->meta || !check_names(r))
         return false;
     if (at_meta_get(x->meta, "interval"))
-        return at_say(r->said, "%s: an interval of `attest generate` found, expected its case", r->path);
+        return at_say(r->said, "%s: an interval of `attest generate` found, expected its case",
+                      r->path);
     if ((!has_inputs(x) && !at_recipe_inputs(x, r->path, r->said)) || !read_flags(r, flags) ||
         !read_descriptor(r) || !at_results_read(x, &x->file, r->path, NULL, x->meta, r->said))
         return false;
@@ -300,7 +302,8 @@ struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_
     return at_tensor_of(name, dtype, packed ? 2 : 3, x->a.q.dim + packed, data);
 }
 
-bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h, int64_t i)
+bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
+             int64_t i)
 {
     struct at_span keys = at_keys(a, z, b, i);
     for (int64_t j = keys.lo; j < keys.hi; j++)

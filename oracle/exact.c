@@ -1,12 +1,12 @@
-/* Exact cases: a correct kernel of any arithmetic makes no error on them, so got must equal the truth.
+/* Exact cases: a correct kernel of any arithmetic makes no error on them: got equals the truth.
  *
- * Every key has a label, its binary digits on pairs of columns: k is 0 on the column of its digit and
- * -K on the other. A query writes Q on the columns of the digits it asks for. Then
+ * Every key has a label, its binary digits on pairs of columns: k is 0 on the column of its digit
+ * and -K on the other. A query writes Q on the columns of the digits it asks for. Then
  *     score(i,j) = -Q K scale (digits that differ),
  * and for a key that answers every product is 0, so its score is 0 in any order, scaled and fused
  * alike, and its weight e^0 = 1. Q K scale >= 128: the others' weights are below 2^-184, which is 0
- * in binary32 and narrower, and in binary64 is lost beside the answer, which is not 0. Digits that are
- * not asked for make a block of 2^m keys. Further columns hold a query's noise against zeros of k.
+ * in binary32 and narrower, and in binary64 is lost beside the answer, which is not 0. Digits that
+ * are not asked for make a block of 2^m keys. Further columns hold a query's noise against zeros.
  *     one key:    out = v of that key, any v
  *     2^m keys:   out = sum v / 2^m, |sum v| < 256: exact in 8 bits, and 1/2^m is a power of two
  * Not so where exp(0) need not be 1 or products have errors of their own; and the second not where
@@ -14,10 +14,7 @@
 #include "generate.h"
 #include "ref.h"
 
-static int bits(enum at_dtype d)
-{
-    return d ? at_format(d).p : 53;
-}
+static int bits(enum at_dtype d) { return d ? at_format(d).p : 53; }
 
 bool at_exact_for(enum at_exact how, const struct at_arith *arith, enum at_dtype v)
 {
@@ -50,14 +47,12 @@ static int digits_of(int64_t most)
 }
 
 /* The largest shift of a label is half a block. */
-static int digits(const struct at_canvas *x)
-{
-    return digits_of(x->Skv + (1 << (MOST_BLOCK - 1)));
-}
+static int digits(const struct at_canvas *x) { return digits_of(x->Skv + (1 << (MOST_BLOCK - 1))); }
 
 const char *at_unfit_label(const struct at_canvas *x)
 {
-    return 2 * digits(x) > x->D ? "D is too small to label the keys: two columns a binary digit" : NULL;
+    return 2 * digits(x) > x->D ? "D is too small to label the keys: two columns a binary digit"
+                                : NULL;
 }
 
 /* Q K = 2^e, the least with 2^e scale >= 128; K <= 2^8 so that e4m3 holds it. */

@@ -85,8 +85,14 @@ static bool fits(const struct rule *rule, const json_t *value)
 
 static void expected(const struct rule *rule, char *text, size_t size)
 {
-    static const char *const what[] = {"a text", "a number", "a whole number", "one of ", "an object",
-                                       "a number or one of ", "an object of objects", "anything"};
+    static const char *const what[] = {"a text",
+                                       "a number",
+                                       "a whole number",
+                                       "one of ",
+                                       "an object",
+                                       "a number or one of ",
+                                       "an object of objects",
+                                       "anything"};
     bool least = (rule->kind == NUMBER || rule->kind == WHOLE) && rule->least > -0x1p60;
     int n = snprintf(text, size, "%s%s", what[rule->kind], rule->choices ? rule->choices : "");
     if (least && n > 0)
@@ -99,8 +105,10 @@ static bool check_field(const char *path, const char *name, const json_t *value,
     char want[100];
     const struct rule *rule = rule_of(name);
     if (!rule)
-        return at_say(said, "%s: metadata attest: field \"%.60s\" found, expected a known one "
-                      "(docs/formats.md)", path, name);
+        return at_say(said,
+                      "%s: metadata attest: field \"%.60s\" found, expected a known one "
+                      "(docs/formats.md)",
+                      path, name);
     if (fits(rule, value))
         return true;
     char *found = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -118,7 +126,8 @@ static bool check_named(const char *path, json_t *results, struct at_said *said)
 {
     const char *name;
     json_t *one;
-    json_object_foreach(results, name, one) {
+    json_object_foreach(results, name, one)
+    {
         if (!json_is_object(one))
             return at_say(said, "%s: metadata attest: results \"%.60s\" is no object", path, name);
         if (!check_fields(path, "results.", one, said))
@@ -128,13 +137,13 @@ static bool check_named(const char *path, json_t *results, struct at_said *said)
 }
 
 /* prefix "": the object itself. */
-static bool check_fields(const char *path, const char *prefix, json_t *object,
-                         struct at_said *said)
+static bool check_fields(const char *path, const char *prefix, json_t *object, struct at_said *said)
 {
     const char *key;
     json_t *value;
     char name[128], group[130];
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         snprintf(name, sizeof name, "%s%.90s", prefix, key);
         if (!check_field(path, name, value, said))
             return false;
@@ -229,15 +238,18 @@ static bool check_whole(const char *path, const json_t *meta, bool whole, struct
         return at_say(said, "%s: metadata attest: field \"spec\": found %lld, expected 1", path,
                       (long long)at_meta_integer(meta, "spec", 0));
     if (whole && !at_meta_get(meta, "scale") && !at_meta_get(meta, "interval"))
-        return at_say(said, "%s: metadata attest: field \"scale\" absent, expected the number that "
-                      "was used (flag --scale)", path);
-    if (at_meta_get(meta, "causal") &&
-        (at_meta_get(meta, "right") || at_meta_get(meta, "offset")))
-        return at_say(said, "%s: metadata attest: field \"causal\" found beside right or offset, "
-                      "expected one of them", path);
-    if (at_meta_get(meta, "softcap") && !(at_meta_number(meta, "softcap", 0) > 0))
-        return at_say(said, "%s: metadata attest: field \"softcap\": found 0, expected a number > 0",
+        return at_say(said,
+                      "%s: metadata attest: field \"scale\" absent, expected the number that "
+                      "was used (flag --scale)",
                       path);
+    if (at_meta_get(meta, "causal") && (at_meta_get(meta, "right") || at_meta_get(meta, "offset")))
+        return at_say(said,
+                      "%s: metadata attest: field \"causal\" found beside right or offset, "
+                      "expected one of them",
+                      path);
+    if (at_meta_get(meta, "softcap") && !(at_meta_number(meta, "softcap", 0) > 0))
+        return at_say(
+            said, "%s: metadata attest: field \"softcap\": found 0, expected a number > 0", path);
     return true;
 }
 

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool at_suite_case(const struct at_request *want, int64_t k, const struct at_plot **plot, int64_t *tile)
+bool at_suite_case(const struct at_request *want, int64_t k, const struct at_plot **plot,
+                   int64_t *tile)
 {
     size_t n = strlen(want->suite);
     bool full = strcmp(want->suite, "full") == 0;
@@ -23,7 +24,7 @@ bool at_suite_case(const struct at_request *want, int64_t k, const struct at_plo
     return false;
 }
 
-/* -- Progress: one count over all cases ---------------------------------------------------------- */
+/* -- Progress: one count over all cases ---------------------------------------------------- */
 
 struct overall {
     struct at_progress outer;
@@ -88,12 +89,13 @@ bool at_generate(const struct at_request *want, const char *dir, struct at_progr
     *done = (struct at_generated){0};
     if (!at_manifest_open(&m, want, dir, said))
         return false;
-    bool good = all_cases(&m, want, dir, progress, done, said) && at_manifest_write(&m, true, done, said);
+    bool good =
+        all_cases(&m, want, dir, progress, done, said) && at_manifest_write(&m, true, done, said);
     at_manifest_close(&m);
     return good;
 }
 
-/* -- Files that are no cases --------------------------------------------------------------------- */
+/* -- Files that are no cases --------------------------------------------------------------- */
 
 bool at_is_beside(const char *path)
 {

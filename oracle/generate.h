@@ -34,7 +34,7 @@ struct at_plot {
     const char *name, *catches;
     const char *needs; /* of the kernel, beyond causal and window as asked; "" */
     enum at_exact exact;
-    bool by_tile; /* one case a stated tile, its name ends in -tileN */
+    bool by_tile;                      /* one case a stated tile, its name ends in -tileN */
     void (*size)(struct at_canvas *x); /* before the tensors exist; NULL: as asked */
     void (*fill)(struct at_canvas *x);
     const char *(*unfit)(const struct at_canvas *x); /* why not at this shape; NULL: it is */
@@ -58,9 +58,10 @@ int64_t at_canvas_tensors(const struct at_canvas *x, struct at_tensor *to,
 json_t *at_canvas_meta(const struct at_canvas *x);
 json_t *at_request_json(const struct at_request *want);
 
-/* -- What cases are made of (exact.c, suites.c) --------------------------------------------------- */
+/* -- What cases are made of (exact.c, suites.c) ------------------------------------------ */
 
-struct at_brush at_canvas_brush(const struct at_canvas *x, int tensor); /* 1 q, 2 k, 3 v, 4 bias, .. */
+/* 1 q, 2 k, 3 v, 4 bias, 5 masks */
+struct at_brush at_canvas_brush(const struct at_canvas *x, int tensor);
 void at_fill_normal(const struct at_canvas *x, double *to, int tensor, int64_t n);
 
 void at_fill_constant(struct at_canvas *x);

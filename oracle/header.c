@@ -73,9 +73,11 @@ static void one_case(FILE *to, const struct at_vector *v)
     char id[100];
     const struct at_canvas *c = &v->canvas;
     identifier(c->name, id, sizeof id);
-    fprintf(to, "\n/* %s: %s.\n * B %lld, Hq %lld, Hkv %lld, Sq %lld, Skv %lld, D %lld, Dv %lld; left %lld, "
-            "right %lld, offset %s. */\n", c->name, c->plot->catches, (long long)c->B, (long long)c->Hq,
-            (long long)c->Hkv, (long long)c->Sq, (long long)c->Skv, (long long)c->D, (long long)c->Dv,
+    fprintf(to,
+            "\n/* %s: %s.\n * B %lld, Hq %lld, Hkv %lld, Sq %lld, Skv %lld, D %lld, Dv %lld; "
+            "left %lld, right %lld, offset %s. */\n",
+            c->name, c->plot->catches, (long long)c->B, (long long)c->Hq, (long long)c->Hkv,
+            (long long)c->Sq, (long long)c->Skv, (long long)c->D, (long long)c->Dv,
             (long long)c->left, (long long)c->right,
             c->corner == AT_BOTTOM_RIGHT ? "key length - Sq" : "0");
     fprintf(to, "static const double %s_scale = %a;\n", id, v->x.a.score.scale);
@@ -106,7 +108,8 @@ static bool all_cases(FILE *to, const struct at_request *want, struct at_generat
             continue;
         }
         if (!is_tiny(&c))
-            return at_say(said, "%s: more than %d numbers, expected a smaller --shape for --format c",
+            return at_say(said,
+                          "%s: more than %d numbers, expected a smaller --shape for --format c",
                           c.name, TINY);
         if (!at_vector_make(&v, want, plot, tile, quiet, said))
             return false;
@@ -126,9 +129,12 @@ bool at_generate_header(const struct at_request *want, const char *path, struct 
     *done = (struct at_generated){.files = 1};
     if (!to)
         return at_say(said, "%s: no memory", path);
-    fprintf(to, "/* attest generate %s@%lld --format c, seed %llu, dtype %s, arithmetic %s, spec %d, bound %d.\n"
+    fprintf(to,
+            "/* attest generate %s@%lld --format c, seed %llu, dtype %s, arithmetic %s, spec %d, "
+            "bound %d.\n"
             " * A kernel passes where lo <= got <= hi; kinds: docs/generator.md. CC0-1.0 */\n"
-            "#include <math.h>\n", want->suite, (long long)want->version, (unsigned long long)want->seed,
+            "#include <math.h>\n",
+            want->suite, (long long)want->version, (unsigned long long)want->seed,
             at_dtype_name(want->dtype), want->arith, AT_SPEC, AT_BOUND);
     bool good = all_cases(to, want, done, said);
     if (fclose(to) != 0 && good)

@@ -1,5 +1,5 @@
-/* The judge: truth, bound, comparison, and what the failures have in common. Everybody's output goes
- * through here, ours and others'. SPDX-License-Identifier: MIT */
+/* The judge: truth, bound, comparison, and what the failures have in common. Everybody's output
+ * goes through here, ours and others'. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
 #include "oracle.h"

@@ -1,5 +1,5 @@
-/* MANIFEST.json: what a directory of generated cases holds, each file with its SHA-256. Its own hash
- * is the pin: who has it can check everything else.
+/* MANIFEST.json: what a directory of generated cases holds, each file with its SHA-256. Its own
+ * hash is the pin: who has it can check everything else.
  *
  * It is written after each case, marked unfinished but for the last time, so that a run that was
  * stopped goes on where it was. SPDX-License-Identifier: MIT */
@@ -19,8 +19,8 @@ static json_t *withdrawn_json(void)
 {
     json_t *list = json_array();
     for (int k = 0; withdrawn[k][0]; k++)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "name", withdrawn[k][0], "reason",
-                                              withdrawn[k][1]));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s}", "name", withdrawn[k][0], "reason", withdrawn[k][1]));
     return list;
 }
 
@@ -42,9 +42,9 @@ bool at_manifest_open(struct at_manifest *m, const struct at_request *want, cons
         return at_say(said, "%.200s...: the name is too long", dir);
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         return at_say(said, "%s: cannot be made: %s", dir, strerror(errno));
-    m->now = json_pack("{s:i, s:i, s:i, s:o, s:[], s:[], s:o, s:b}", "spec", AT_SPEC, "suite", AT_SUITE,
-                       "bound", AT_BOUND, "request", at_request_json(want), "cases", "unfit",
-                       "withdrawn", withdrawn_json(), "unfinished", 1);
+    m->now = json_pack("{s:i, s:i, s:i, s:o, s:[], s:[], s:o, s:b}", "spec", AT_SPEC, "suite",
+                       AT_SUITE, "bound", AT_BOUND, "request", at_request_json(want), "cases",
+                       "unfit", "withdrawn", withdrawn_json(), "unfinished", 1);
     if (!m->now)
         return at_say(said, "%s: no memory", m->path);
     if (access(m->path, F_OK) != 0)
@@ -53,8 +53,10 @@ bool at_manifest_open(struct at_manifest *m, const struct at_request *want, cons
     if (m->old && same_request(m->old, m->now))
         return true;
     at_manifest_close(m);
-    return at_say(said, "%s/MANIFEST.json: found one of another request or version, expected none or "
-                  "the same: take another directory", dir);
+    return at_say(said,
+                  "%s/MANIFEST.json: found one of another request or version, expected none or "
+                  "the same: take another directory",
+                  dir);
 }
 
 void at_manifest_close(struct at_manifest *m)
@@ -68,7 +70,8 @@ static json_t *case_in(const json_t *manifest, const char *name)
 {
     size_t k;
     json_t *one;
-    json_array_foreach(json_object_get(manifest, "cases"), k, one) {
+    json_array_foreach(json_object_get(manifest, "cases"), k, one)
+    {
         const char *found = json_string_value(json_object_get(one, "name"));
         if (found && strcmp(found, name) == 0)
             return one;
@@ -95,7 +98,8 @@ bool at_manifest_has(struct at_manifest *m, const char *name, const char *dir,
     int64_t sum = 0;
     if (json_array_size(json_object_get(one, "files")) != 2)
         return false;
-    json_array_foreach(json_object_get(one, "files"), k, file) {
+    json_array_foreach(json_object_get(one, "files"), k, file)
+    {
         char hash[SHA256_DIGEST_STRING_LENGTH];
         int64_t bytes = 0;
         const char *path = json_string_value(json_object_get(file, "file"));
@@ -129,9 +133,9 @@ bool at_manifest_add(struct at_manifest *m, const struct at_canvas *c, const cha
         done->bytes += bytes;
         done->files++;
     }
-    json_t *one = json_pack("{s:s, s:s, s:s, s:O, s:o}", "name", c->name, "catches", c->plot->catches,
-                            "needs", c->plot->needs, "recipe", json_object_get(meta, "recipe"), "files",
-                            files);
+    json_t *one = json_pack("{s:s, s:s, s:s, s:O, s:o}", "name", c->name, "catches",
+                            c->plot->catches, "needs", c->plot->needs, "recipe",
+                            json_object_get(meta, "recipe"), "files", files);
     json_decref(meta);
     done->cases++;
     return json_array_append_new(json_object_get(m->now, "cases"), one) == 0 ||

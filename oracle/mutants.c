@@ -11,13 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fault { LOST_RESCALE_U, LOST_RESCALE_L, LOST_KEY, TWICE_KEY, CAUSAL, LOST_RESCALE, HEAD_MODULO };
+enum fault {
+    LOST_RESCALE_U,
+    LOST_RESCALE_L,
+    LOST_KEY,
+    TWICE_KEY,
+    CAUSAL,
+    LOST_RESCALE,
+    HEAD_MODULO
+};
 
 static const struct at_mutant mutants[] = {
-    [LOST_RESCALE_U] = {"lost-rescale-u", "u keeps its old reference when tile N raises the maximum",
-                        "fp32"},
-    [LOST_RESCALE_L] = {"lost-rescale-l", "l keeps its old reference when tile N raises the maximum",
-                        "fp32"},
+    [LOST_RESCALE_U] = {"lost-rescale-u",
+                        "u keeps its old reference when tile N raises the maximum", "fp32"},
+    [LOST_RESCALE_L] = {"lost-rescale-l",
+                        "l keeps its old reference when tile N raises the maximum", "fp32"},
     [LOST_KEY] = {"lost-key", "key N is never pushed", "fp32"},
     [TWICE_KEY] = {"twice-key", "key N is pushed twice", "fp32"},
     [CAUSAL] = {"causal-off-by-one", "each row sees one key more on the right", "fp32"},

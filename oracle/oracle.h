@@ -28,7 +28,7 @@ struct at_tensor {
     bool boolean; /* BOOL, read as U8 */
     int rank;     /* 0..4 */
     int64_t dim[4], bytes;
-    void *data;   /* aligned to 64, whatever the file does */
+    void *data; /* aligned to 64, whatever the file does */
 };
 
 struct at_tensors {
@@ -42,7 +42,8 @@ struct at_tensors {
  * dtype or rank that attest has no use for. On refusal x is empty. */
 AT_CHECKED bool at_tensors_read(const char *path, struct at_tensors *x, struct at_said *said);
 /* The same tensors give the same bytes. Written beside path, then renamed: no half of a file is
- * ever seen under its name, and on failure nothing is left. A device or pipe is written in place. */
+ * ever seen under its name, and on failure nothing is left. A device or pipe is written in place.
+ */
 AT_CHECKED bool at_tensors_write(const char *path, const struct at_tensors *x,
                                  struct at_said *said);
 void at_tensors_free(struct at_tensors *x);
@@ -73,7 +74,7 @@ struct at_fields {
 struct at_named {
     char name[128];
     struct at_result got;
-    bool base2; /* its lse was converted from base 2 */
+    bool base2;                           /* its lse was converted from base 2 */
     char arith[200], from[200], why[200]; /* "": not said */
 };
 
@@ -82,10 +83,10 @@ struct at_case {
     struct at_attention a;
     int64_t results;
     struct at_named *result;
-    const char *layout;      /* of q: bhsd, bshd or thd */
-    struct json_t *meta;     /* the metadata, flags included */
+    const char *layout;  /* of q: bhsd, bshd or thd */
+    struct json_t *meta; /* the metadata, flags included */
     struct at_tensors file;
-    void **owned;            /* what else was allocated */
+    void **owned; /* what else was allocated */
     int64_t nowned;
 };
 
@@ -110,7 +111,7 @@ struct at_tensor at_case_out(const struct at_case *x, const char *name, enum at_
                              void *data);
 struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_dtype dtype,
                              void *data);
-/* The rows that the case's truth is about; n = -1 where the file has no tensor `rows`. Free rows->at. */
+/* The rows that the case's truth is about; n = -1 without a tensor `rows`. Free rows->at. */
 AT_CHECKED bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said *said);
 /* Does row i of sequence b under head h see a key? */
 bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
@@ -150,22 +151,24 @@ struct at_period {
     int64_t period, lo, hi, failed, judged;
 };
 
-/* Ratios by powers of two: [0] is 0, [k] is (2^(k-12), 2^(k-11)], the ends take what lies beyond. */
+/* Ratios by powers of two: [0] is 0, [k] is (2^(k-12), 2^(k-11)], the ends take what lies beyond.
+ */
 #define AT_BUCKETS 33
 #define AT_BUCKET_BASE (-11)
 
 /* Which elements failed, and what they have in common. */
 struct at_where {
-    int64_t out, lse, rows;        /* failing elements, elements, rows */
-    int64_t histogram[AT_BUCKETS]; /* of all judged elements */
-    int64_t infinite;              /* ratios without a number: NaN, or a bound of 0 */
+    int64_t out, lse, rows;         /* failing elements, elements, rows */
+    int64_t histogram[AT_BUCKETS];  /* of all judged elements */
+    int64_t infinite;               /* ratios without a number: NaN, or a bound of 0 */
     int64_t b[2], h[2], i[2], c[2]; /* first and last that fails; c over out alone */
-    int64_t pairs, pairs_judged;   /* (b,h) */
-    uint64_t heads;                /* bit h of the failing heads below 64 */
+    int64_t pairs, pairs_judged;    /* (b,h) */
+    uint64_t heads;                 /* bit h of the failing heads below 64 */
     struct at_period row, column;
 };
 
-/* What a published rule of thumb says of the same numbers: got against truth rounded to its dtype. */
+/* What a published rule of thumb says of the same numbers: got against truth rounded to its dtype.
+ */
 struct at_rule {
     const char *name;
     double rtol, atol;

@@ -1,13 +1,13 @@
-/* Numbers from a seed by integers alone, so that they are the same bits on every machine and in every
- * language: Philox4x32-10 of the number's place, then sums and shifts.
+/* Numbers from a seed by integers alone, so that they are the same bits on every machine and in
+ * every language: Philox4x32-10 of the number's place, then sums and shifts.
  *
  *     w = philox(n lo, n hi, stream, 0; seed) ++ philox(n lo, n hi, stream, 1; seed)
  *     normal  = (2^32 (the 12 halves of w[0..5]) + w[6] - 2^32 393210.5) 2^-48
  *     integer = lo + floor(w[7] (hi-lo+1) / 2^32)
  *
- * A half has mean 32767.5 and variance (2^32-1)/12, so the normal has mean 0 and variance 1 to 2^-16,
- * and |normal| < 6. It is an integer below 2^52 times 2^-48: a double holds it exactly, and fp64 inputs
- * have full significands. Nothing here calls libm. SPDX-License-Identifier: MIT */
+ * A half has mean 32767.5 and variance (2^32-1)/12, so the normal has mean 0 and variance 1 to
+ * 2^-16, and |normal| < 6. It is an integer below 2^52 times 2^-48: a double holds it exactly, and
+ * fp64 inputs have full significands. Nothing here calls libm. SPDX-License-Identifier: MIT */
 #include "brush.h"
 
 static void words(struct at_brush b, uint64_t n, uint32_t w[8])

@@ -1,8 +1,10 @@
 /* One row of a case as a case of its own: what a bug report should carry.
  *
- * The row keeps its position and its keys from key 0 (tiles are counted from there) to the last that
- * length, window and causality leave it. What the row does not see among them stays hidden, by the
- * same window, mask and bias. Results are ours by then: lse natural. SPDX-License-Identifier: MIT */
+ * The row keeps its position and its keys from key 0 (tiles are counted from there) to the last
+ * that length, window and causality leave it. What the row does not see among them stays hidden, by
+ * the same window, mask and bias. Results are ours by then: lse natural.
+ *
+ * SPDX-License-Identifier: MIT */
 #include "case.h"
 #include "ref.h"
 #include <stdio.h>

@@ -6,9 +6,15 @@
 
 struct at_request at_request_plain(void)
 {
-    return (struct at_request){.suite = "smoke", .version = AT_SUITE, .dtype = AT_F32, .seed = 1,
-                               .shape = {1, 4, 2, 33, 65, 16, 16}, .left = AT_UNBOUNDED,
-                               .right = AT_UNBOUNDED, .tile = {16}, .tiles = 1};
+    return (struct at_request){.suite = "smoke",
+                               .version = AT_SUITE,
+                               .dtype = AT_F32,
+                               .seed = 1,
+                               .shape = {1, 4, 2, 33, 65, 16, 16},
+                               .left = AT_UNBOUNDED,
+                               .right = AT_UNBOUNDED,
+                               .tile = {16},
+                               .tiles = 1};
 }
 
 bool at_request_suite(struct at_request *x, const char *text, struct at_said *said)
@@ -19,8 +25,10 @@ bool at_request_suite(struct at_request *x, const char *text, struct at_said *sa
     for (int64_t k = 0; at_suite_at(k); k++)
         known = known || (strlen(at_suite_at(k)) == n && strncmp(at_suite_at(k), text, n) == 0);
     if (!known)
-        return at_say(said, "suite %.60s: unknown, expected smoke, exact, masks, extreme, splits, "
-                      "adversarial, workloads or full", text);
+        return at_say(said,
+                      "suite %.60s: unknown, expected smoke, exact, masks, extreme, splits, "
+                      "adversarial, workloads or full",
+                      text);
     snprintf(x->suite, sizeof x->suite, "%.*s", (int)n, text);
     if (!text[n])
         return true;
@@ -54,10 +62,11 @@ static bool check_shape(const struct at_request *x, struct at_said *said)
     const int64_t *s = x->shape;
     for (int k = 0; k < 7; k++)
         if (s[k] < 1 || s[k] > 1 << 24)
-            return at_say(said, "shape: %s %lld found, expected 1 .. 2^24", name[k], (long long)s[k]);
+            return at_say(said, "shape: %s %lld found, expected 1 .. 2^24", name[k],
+                          (long long)s[k]);
     if (s[1] % s[2])
-        return at_say(said, "shape: Hq %lld found, expected a multiple of Hkv %lld", (long long)s[1],
-                      (long long)s[2]);
+        return at_say(said, "shape: Hq %lld found, expected a multiple of Hkv %lld",
+                      (long long)s[1], (long long)s[2]);
     double wide = (double)at_max(s[5], s[6]) * (double)at_max(s[0], 7);
     if ((double)s[1] * (double)at_max(s[3], s[4]) * wide > 0x1p34)
         return at_say(said, "shape: a tensor of more than 2^34 elements, expected fewer");
@@ -73,12 +82,14 @@ bool at_request_check(struct at_request *x, struct at_said *said)
     if (!check_shape(x, said))
         return false;
     if (x->version != AT_SUITE)
-        return at_say(said, "suite version %lld found, expected %d", (long long)x->version, AT_SUITE);
+        return at_say(said, "suite version %lld found, expected %d", (long long)x->version,
+                      AT_SUITE);
     if (x->left < AT_UNBOUNDED || x->right < AT_UNBOUNDED)
-        return at_say(said, "window %lld,%lld found, expected -1 (none) or more", (long long)x->left,
-                      (long long)x->right);
+        return at_say(said, "window %lld,%lld found, expected -1 (none) or more",
+                      (long long)x->left, (long long)x->right);
     if (x->corner != AT_NO_CORNER && x->right != AT_UNBOUNDED && x->right != 0)
-        return at_say(said, "window: right %lld found beside causal, expected 0", (long long)x->right);
+        return at_say(said, "window: right %lld found beside causal, expected 0",
+                      (long long)x->right);
     if (x->corner != AT_NO_CORNER)
         x->right = 0;
     for (int64_t k = 0; k < x->tiles; k++)

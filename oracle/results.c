@@ -1,8 +1,9 @@
-/* Results as others store them, made into ours: lse natural and placed like q, rows that see nothing
- * marked (0, -inf). What needs no change stays a view of the file's bytes; what does is copied, so
- * that the file can be written again as it was.
+/* Results as others store them, made into ours: lse natural and placed like q, rows that see
+ * nothing marked (0, -inf). What needs no change stays a view of the file's bytes; what does is
+ * copied, so that the file can be written again as it was.
  *
- * A base-2 lse times ln 2 is rounded once to its own dtype, which the judge takes into account. SPDX-License-Identifier: MIT */
+ * A base-2 lse times ln 2 is rounded once to its own dtype, which the judge takes into account.
+ * SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
 #include "case.h"
@@ -25,7 +26,8 @@ static bool refuse(const struct making *m, const struct at_tensor *t, const int6
     char found[80] = "", expected[80] = "";
     int n = 0, k = 0;
     for (int d = 0; d < t->rank; d++)
-        n += snprintf(found + n, sizeof found - (size_t)n, d ? ",%lld" : "%lld", (long long)t->dim[d]);
+        n += snprintf(found + n, sizeof found - (size_t)n, d ? ",%lld" : "%lld",
+                      (long long)t->dim[d]);
     for (int d = 0; d < rank; d++)
         k += snprintf(expected + k, sizeof expected - (size_t)k, d ? ",%lld" : "%lld",
                       (long long)want[d]);
@@ -61,7 +63,8 @@ static bool read_out(const struct making *m, struct at_view *to)
 
 /* -- Layouts of the lse ---------------------------------------------------------------------- */
 
-/* padded (B,Hq,Sq or more) of packed rows: gathered to where q has them; rows of no sequence -inf. */
+/* padded (B,Hq,Sq or more) of packed rows: gathered to where q has them; rows of no sequence -inf.
+ */
 static bool gather(const struct making *m, struct at_view *to)
 {
     const struct at_attention *a = &m->x->a;
@@ -79,8 +82,8 @@ static bool gather(const struct making *m, struct at_view *to)
     for (int64_t t = 0; t < z.Hq * T; t++)
         at_store(to, t, -(double)INFINITY);
     enum at_status status = at_unpad(a, &from, to);
-    return status == AT_OK || at_say(m->said, "%s: tensor %s: %s", m->path, m->lse->name,
-                                     at_strstatus(status));
+    return status == AT_OK ||
+           at_say(m->said, "%s: tensor %s: %s", m->path, m->lse->name, at_strstatus(status));
 }
 
 static bool read_lse(const struct making *m, struct at_view *to)
@@ -220,7 +223,8 @@ static bool read_one(struct making *m, const struct at_tensors *file, const char
     x->result = grown;
     snprintf(lse, sizeof lse, *name ? "lse.%s" : "lse%s", name);
     m->lse = strcmp(at_meta_text(m->meta, "lse.base", "natural"), "none") == 0
-                 ? NULL : at_tensors_find(file, lse);
+                 ? NULL
+                 : at_tensors_find(file, lse);
     if (!read_out(m, &one.got.out) || (m->lse && !read_lse(m, &one.got.lse)) ||
         !convert(m, &one.got))
         return false;
@@ -246,11 +250,12 @@ static bool check_pairs(const struct making *m, const struct at_tensors *file)
         if (!at_tensors_find(file, out))
             return at_say(m->said, "%s: tensor %s: absent, expected beside %s", m->path, out, lse);
     }
-    json_object_foreach((json_t *)at_meta_get(m->meta, "results"), name, one) {
+    json_object_foreach((json_t *)at_meta_get(m->meta, "results"), name, one)
+    {
         snprintf(out, sizeof out, *name ? "out.%s" : "out%s", name);
         if (!at_tensors_find(file, out))
-            return at_say(m->said, "%s: tensor %s: absent, but metadata attest tells of it", m->path,
-                          out);
+            return at_say(m->said, "%s: tensor %s: absent, but metadata attest tells of it",
+                          m->path, out);
     }
     return true;
 }

@@ -1,8 +1,8 @@
 /* Which rows are judged where all would take too long: first those where kernels break.
  *
- * A row is a number t, its place in q as stored (at_place_of). Three classes, each in an order drawn
- * from the seed: ends of each (b,h); borders (multiples of 16, where a diagonal starts and ends,
- * ends of lengths); the rest. A set of t keeps a row from being chosen twice.
+ * A row is a number t, its place in q as stored (at_place_of). Three classes, each in an order
+ * drawn from the seed: ends of each (b,h); borders (multiples of 16, where a diagonal starts and
+ * ends, ends of lengths); the rest. A set of t keeps a row from being chosen twice.
  * SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "oracle.h"
@@ -75,8 +75,8 @@ static void propose_borders(struct choice *c, int64_t b, int64_t h)
         propose(c, b, h, i - 1);
         propose(c, b, h, i);
     }
-    for (int64_t d = -1; d <= 1; d++) { /* rows beside a change of who is seen */
-        propose(c, b, h, -offset + d);         /* meets key 0 */
+    for (int64_t d = -1; d <= 1; d++) {          /* rows beside a change of who is seen */
+        propose(c, b, h, -offset + d);           /* meets key 0 */
         propose(c, b, h, keys - 1 - offset + d); /* meets the last key */
         if (s->left != AT_UNBOUNDED)
             propose(c, b, h, s->left - offset + d); /* loses key 0 */

@@ -1,8 +1,8 @@
-/* What published rules of thumb say of the same numbers: shown beside the verdict, never part of it.
- * The numbers are the defaults of torch.testing.assert_close (PyTorch's _DTYPE_PRECISIONS) and of
- * numpy.allclose; both hold got against the truth rounded to got's dtype:
- *     |got - want| <= atol + rtol*|want|, NaN never, infinities equal.
- * These are the only tolerances in the tree. SPDX-License-Identifier: MIT */
+/* What published rules of thumb say of the same numbers: shown beside the verdict, never part of
+ * it. The numbers are the defaults of torch.testing.assert_close (PyTorch's _DTYPE_PRECISIONS) and
+ * of numpy.allclose; both hold got against the truth rounded to got's dtype: |got - want| <= atol +
+ * rtol*|want|, NaN never, infinities equal. These are the only tolerances in the tree.
+ * SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
 #include "oracle.h"
@@ -11,9 +11,9 @@ static const struct published {
     enum at_dtype dtype;
     double rtol, atol;
 } assert_close[] = {
-    {AT_F64, 1e-7, 1e-7}, /* published rule */
-    {AT_F32, 1.3e-6, 1e-5}, /* published rule */
-    {AT_F16, 1e-3, 1e-5}, /* published rule */
+    {AT_F64, 1e-7, 1e-7},    /* published rule */
+    {AT_F32, 1.3e-6, 1e-5},  /* published rule */
+    {AT_F16, 1e-3, 1e-5},    /* published rule */
     {AT_BF16, 1.6e-2, 1e-5}, /* published rule */
 };
 static const struct published allclose = {AT_DEFAULT, 1e-5, 1e-8}; /* published rule, any dtype */
@@ -32,8 +32,8 @@ static struct at_rule rule_for(enum at_dtype dtype)
 
 static bool within(const struct at_rule *rule, double got, double want)
 {
-    return got == want || (isfinite(want) &&
-                           fabs(got - want) <= rule->atol + rule->rtol * fabs(want));
+    return got == want ||
+           (isfinite(want) && fabs(got - want) <= rule->atol + rule->rtol * fabs(want));
 }
 
 void at_rules(const struct at_attention *a, const struct at_view *out, struct at_rows rows,

@@ -19,8 +19,7 @@ static bool read_whole(struct reading *r, const char *name, int64_t n, int64_t *
                       at_dtype_stored(t->dtype));
     if (t->rank != 1 || (n >= 0 && t->dim[0] != n))
         return at_say(r->said, "%s: tensor %s: found rank %d and extent %lld, expected one of %lld",
-                      r->path, name, t->rank, (long long)(t->rank ? t->dim[0] : 1),
-                      (long long)n);
+                      r->path, name, t->rank, (long long)(t->rank ? t->dim[0] : 1), (long long)n);
     int64_t *list = at_case_alloc(r->x, 8 * t->dim[0]);
     if (!list)
         return at_say(r->said, "%s: no memory", r->path);
@@ -66,9 +65,10 @@ static bool read_starts(struct reading *r, const char *name, int64_t B, int64_t 
     for (int64_t b = 0; b < B; b++) {
         made[b] = cu[b + 1] - cu[b];
         if (*len && (*len)[b] > made[b])
-            return at_say(r->said, "%s: length %lld of sequence %lld found, expected at most the "
-                          "%lld rows of %s", r->path, (long long)(*len)[b], (long long)b,
-                          (long long)made[b], name);
+            return at_say(r->said,
+                          "%s: length %lld of sequence %lld found, expected at most the "
+                          "%lld rows of %s",
+                          r->path, (long long)(*len)[b], (long long)b, (long long)made[b], name);
     }
     *start = cu;
     *len = *len ? *len : made;
@@ -107,8 +107,10 @@ static bool list_lengths(struct reading *r, const int64_t *indptr, const int64_t
     for (int64_t b = 0; b < B; b++) {
         int64_t n = indptr[b + 1] - indptr[b];
         if (n > 0 && (last[b] < 1 || last[b] > size))
-            return at_say(r->said, "%s: tensor kv_last_page_len: element %lld is %lld, expected "
-                          "1..%lld", r->path, (long long)b, (long long)last[b], (long long)size);
+            return at_say(r->said,
+                          "%s: tensor kv_last_page_len: element %lld is %lld, expected "
+                          "1..%lld",
+                          r->path, (long long)b, (long long)last[b], (long long)size);
         len[b] = n > 0 ? (n - 1) * size + last[b] : 0;
     }
     a->score.kv_len = len;
@@ -123,8 +125,10 @@ static bool read_page_list(struct reading *r, int64_t B)
         !read_whole(r, "kv_last_page_len", B, NULL, &last))
         return false;
     if (!indptr || !last || !t || t->rank != 1)
-        return at_say(r->said, "%s: tensor block_table, or kv_indptr, kv_indices (rank 1) and "
-                      "kv_last_page_len: absent, expected with pages", r->path);
+        return at_say(r->said,
+                      "%s: tensor block_table, or kv_indptr, kv_indices (rank 1) and "
+                      "kv_last_page_len: absent, expected with pages",
+                      r->path);
     if (r->x->a.score.kv_len)
         return at_say(r->said, "%s: tensor kv_len found beside a page list, which says it",
                       r->path);
@@ -133,9 +137,10 @@ static bool read_page_list(struct reading *r, int64_t B)
         return at_say(r->said, "%s: no memory", r->path);
     for (int64_t b = 0; b <= B; b++) {
         if (indptr[b] < (b ? indptr[b - 1] : 0) || indptr[b] > at_min(t->dim[0], INT32_MAX))
-            return at_say(r->said, "%s: tensor kv_indptr: element %lld is %lld, expected ascending "
-                          "within the %lld of kv_indices", r->path, (long long)b,
-                          (long long)indptr[b], (long long)t->dim[0]);
+            return at_say(r->said,
+                          "%s: tensor kv_indptr: element %lld is %lld, expected ascending "
+                          "within the %lld of kv_indices",
+                          r->path, (long long)b, (long long)indptr[b], (long long)t->dim[0]);
         narrow[b] = (int32_t)indptr[b];
     }
     r->x->a.pages.indptr = narrow;
@@ -148,12 +153,14 @@ static bool read_pages(struct reading *r, int64_t B)
     if (!t)
         return read_page_list(r, B);
     if (at_tensors_find(&r->x->file, "kv_indptr"))
-        return at_say(r->said, "%s: tensor kv_indptr found beside block_table, expected one of them",
+        return at_say(r->said,
+                      "%s: tensor kv_indptr found beside block_table, expected one of them",
                       r->path);
     if (t->rank != 2 || t->dim[0] != B)
-        return at_say(r->said, "%s: tensor block_table: found rank %d and extent %lld, expected "
-                      "(%lld,W)", r->path, t->rank, (long long)(t->rank ? t->dim[0] : 1),
-                      (long long)B);
+        return at_say(r->said,
+                      "%s: tensor block_table: found rank %d and extent %lld, expected "
+                      "(%lld,W)",
+                      r->path, t->rank, (long long)(t->rank ? t->dim[0] : 1), (long long)B);
     if (!r->x->a.score.kv_len)
         return at_say(r->said, "%s: tensor kv_len: absent, expected with block_table", r->path);
     r->x->a.pages.width = t->dim[1];
@@ -195,8 +202,10 @@ bool at_case_offset(struct reading *r)
     if (!read_whole(r, "offset", z.B, NULL, &a->score.offset))
         return false;
     if (a->score.offset && (causal || at_meta_get(r->x->meta, "offset")))
-        return at_say(r->said, "%s: tensor offset found beside the field causal or offset, expected "
-                      "one of them", r->path);
+        return at_say(r->said,
+                      "%s: tensor offset found beside the field causal or offset, expected "
+                      "one of them",
+                      r->path);
     if (!corner && all == 0)
         return true;
     offset = at_case_alloc(r->x, 8 * z.B);

@@ -1,7 +1,7 @@
 /* The cases: what each catches, and how its inputs are painted beyond plain normals.
  *
- * A case's number selects its stream of random numbers and its name its file, so neither is ever used
- * for another case; a wrong one is withdrawn (manifest.c), a new one joins at the end.
+ * A case's number selects its stream of random numbers and its name its file, so neither is ever
+ * used for another case; a wrong one is withdrawn (manifest.c), a new one joins at the end.
  * Suites are named by what stands before the first dash. SPDX-License-Identifier: MIT */
 #include "generate.h"
 #include "ref.h"
@@ -93,7 +93,7 @@ static void fill_mean(struct at_canvas *x)
         x->v[t] += 3;
 }
 
-/* The last column adds f(j) to each score, less its scale: q is 2^e there, k is f(j)/(2^e scale). */
+/* The last column adds f(j) to each score: q is 2^e there, k is f(j)/(2^e scale). */
 static void add_to_scores(struct at_canvas *x, double (*f)(const struct at_canvas *x, int64_t j))
 {
     double Q = 16;
@@ -192,7 +192,8 @@ static void fill_masked(struct at_canvas *x)
 {
     fill(x);
     for (int64_t t = 0; t < x->B * x->Sq * x->Skv; t++)
-        x->mask[t] = t / x->Skv % x->Sq != 1 && at_integer(at_canvas_brush(x, 5), (uint64_t)t, 0, 1);
+        x->mask[t] =
+            t / x->Skv % x->Sq != 1 && at_integer(at_canvas_brush(x, 5), (uint64_t)t, 0, 1);
 }
 
 static void fill_biased(struct at_canvas *x)
@@ -211,8 +212,8 @@ static void fill_biased(struct at_canvas *x)
 
 static const struct at_plot plots[] = {
     {1, "smoke-normal", "gross faults on ordinary inputs", "", .fill = fill},
-    {2, "smoke-decode", "one query row: another code path in most libraries", "", .size = set_decode,
-     .fill = fill},
+    {2, "smoke-decode", "one query row: another code path in most libraries", "",
+     .size = set_decode, .fill = fill},
     {3, "smoke-peaked", "scale applied twice or not at all: few keys carry the weight", "",
      .fill = fill_peaked},
     {4, "smoke-mean", "gain errors: values of mean 3, so a wrong l shows in every element", "",
@@ -241,8 +242,8 @@ static const struct at_plot plots[] = {
      .by_tile = true, .size = set_both_sides, .fill = fill},
     {16, "masks-lengths", "kv_len of 1, tile-1, tile, tile+1, all; NaN past it", "lengths",
      .by_tile = true, .size = at_set_lengths, .fill = fill_poisoned},
-    {17, "masks-boolean", "a mask that is data; a row that sees nothing", "mask", .size = set_masked,
-     .fill = fill_masked},
+    {17, "masks-boolean", "a mask that is data; a row that sees nothing", "mask",
+     .size = set_masked, .fill = fill_masked},
     {18, "masks-bias", "a bias that is data, a quarter of it -inf", "bias", .size = set_biased,
      .fill = fill_biased},
     {19, "extreme-common", "one large offset on every score: merges through lse, fused shifts", "",
@@ -280,7 +281,7 @@ const struct at_plot *at_plot_at(int64_t k)
 
 const char *at_suite_at(int64_t k)
 {
-    static const char *const suites[] = {"smoke", "exact", "masks", "extreme", "splits",
-                                         "adversarial", "workloads", "full"};
+    static const char *const suites[] = {"smoke",  "exact",       "masks",     "extreme",
+                                         "splits", "adversarial", "workloads", "full"};
     return k >= 0 && k < (int64_t)(sizeof suites / sizeof *suites) ? suites[k] : NULL;
 }

@@ -18,7 +18,7 @@
 
 #define HEADER_LIMIT 100000000 /* the safetensors library's own */
 #define FAR ((int64_t)1 << 48) /* elements, 0 counted as 1: no stride of them overflows */
-#define MOST 4096 /* tensors: a case has some thirty */
+#define MOST 4096              /* tensors: a case has some thirty */
 #define ALIGN 64
 
 bool at_say(struct at_said *said, const char *format, ...)
@@ -38,11 +38,11 @@ static const struct stored {
     int bytes;
     bool boolean;
 } stored[] = {
-    {"F64", AT_F64, 8, false},        {"F32", AT_F32, 4, false},
-    {"F16", AT_F16, 2, false},        {"BF16", AT_BF16, 2, false},
+    {"F64", AT_F64, 8, false},         {"F32", AT_F32, 4, false},
+    {"F16", AT_F16, 2, false},         {"BF16", AT_BF16, 2, false},
     {"F8_E4M3", AT_F8_E4M3, 1, false}, {"F8_E5M2", AT_F8_E5M2, 1, false},
-    {"U8", AT_U8, 1, false},          {"BOOL", AT_U8, 1, true},
-    {"I32", AT_I32, 4, false},        {"I64", AT_I64, 8, false},
+    {"U8", AT_U8, 1, false},           {"BOOL", AT_U8, 1, true},
+    {"I32", AT_I32, 4, false},         {"I64", AT_I64, 8, false},
 };
 #define STORED (sizeof stored / sizeof *stored)
 
@@ -92,9 +92,10 @@ static bool header_bytes(struct reader *r, char **text, int64_t *length)
     for (int k = 8; k-- > 0;)
         n = n << 8 | b[k];
     if (n > (uint64_t)s.st_size - 8)
-        return at_say(r->said, "%s: header length %llu found, expected at most the %lld bytes that "
-                      "follow: truncated, or no safetensors file", r->path, (unsigned long long)n,
-                      (long long)s.st_size - 8);
+        return at_say(r->said,
+                      "%s: header length %llu found, expected at most the %lld bytes that "
+                      "follow: truncated, or no safetensors file",
+                      r->path, (unsigned long long)n, (long long)s.st_size - 8);
     if (n > HEADER_LIMIT)
         return at_say(r->said, "%s: header of %llu bytes found, expected at most %d", r->path,
                       (unsigned long long)n, HEADER_LIMIT);
@@ -164,11 +165,15 @@ static bool read_offsets(const struct reader *r, const json_t *at, struct at_ten
                       t->name);
     long long from = json_integer_value(b), to = json_integer_value(e);
     if (from < 0 || to < from || to > r->size)
-        return at_say(r->said, "%s: tensor %s: bytes %lld..%lld found, expected within the file's "
-                      "%lld: truncated or corrupt", r->path, t->name, from, to, (long long)r->size);
+        return at_say(r->said,
+                      "%s: tensor %s: bytes %lld..%lld found, expected within the file's "
+                      "%lld: truncated or corrupt",
+                      r->path, t->name, from, to, (long long)r->size);
     if (to - from != t->bytes)
-        return at_say(r->said, "%s: tensor %s: %lld bytes found, expected %lld of its shape and "
-                      "dtype", r->path, t->name, to - from, (long long)t->bytes);
+        return at_say(r->said,
+                      "%s: tensor %s: %lld bytes found, expected %lld of its shape and "
+                      "dtype",
+                      r->path, t->name, to - from, (long long)t->bytes);
     *begin = from;
     return true;
 }
@@ -183,8 +188,10 @@ static bool read_entry(const struct reader *r, const char *name, const json_t *e
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     const struct stored *s = dtype ? stored_named(dtype) : NULL;
     if (!s)
-        return at_say(r->said, "%s: tensor %s: dtype %.20s found, expected F64 F32 F16 BF16 F8_E4M3 "
-                      "F8_E5M2 U8 BOOL I32 or I64", r->path, name, dtype ? dtype : "absent");
+        return at_say(r->said,
+                      "%s: tensor %s: dtype %.20s found, expected F64 F32 F16 BF16 F8_E4M3 "
+                      "F8_E5M2 U8 BOOL I32 or I64",
+                      r->path, name, dtype ? dtype : "absent");
     t->dtype = s->dtype;
     t->boolean = s->boolean;
     t->bytes = s->bytes;
@@ -199,7 +206,8 @@ static bool read_metadata(const struct reader *r, const json_t *all, struct at_t
     json_t *value;
     if (!json_is_object(all))
         return at_say(r->said, "%s: __metadata__ is no object of texts", r->path);
-    json_object_foreach((json_t *)all, key, value) {
+    json_object_foreach((json_t *)all, key, value)
+    {
         if (!json_is_string(value))
             return at_say(r->said, "%s: metadata %.60s is no text", r->path, key);
         if (strcmp(key, "attest") == 0 && !(x->attest = strdup(json_string_value(value))))
@@ -212,7 +220,8 @@ static bool read_entries(const struct reader *r, json_t *header, struct at_tenso
 {
     const char *name;
     json_t *entry;
-    json_object_foreach(header, name, entry) {
+    json_object_foreach(header, name, entry)
+    {
         if (strcmp(name, "__metadata__") == 0) {
             if (!read_metadata(r, entry, x))
                 return false;
@@ -227,7 +236,8 @@ static bool read_entries(const struct reader *r, json_t *header, struct at_tenso
 
 /* -- The bytes ------------------------------------------------------------------------------- */
 
-/* Tensor that starts at `from` and is not yet placed; an empty one first, since it ends there too. */
+/* Tensor that starts at `from` and is not yet placed; an empty one first, since it ends there too.
+ */
 static int64_t starting_at(const struct reader *r, const struct at_tensors *x, int64_t from)
 {
     int64_t found = -1;
@@ -250,8 +260,10 @@ static bool read_data(const struct reader *r, struct at_tensors *x)
     for (int64_t k = 0; k < x->n; k++) {
         int64_t t = starting_at(r, x, at);
         if (t < 0)
-            return at_say(r->said, "%s: no tensor starts at byte %lld of the data, expected one: "
-                          "tensors overlap or leave a hole", r->path, (long long)at);
+            return at_say(r->said,
+                          "%s: no tensor starts at byte %lld of the data, expected one: "
+                          "tensors overlap or leave a hole",
+                          r->path, (long long)at);
         struct at_tensor *y = &x->tensor[t];
         y->data = to;
         if (fread(to, 1, (size_t)y->bytes, r->file) != (size_t)y->bytes)

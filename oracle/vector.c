@@ -1,9 +1,9 @@
 /* A case with its truth and the interval of a stated arithmetic, and the two files they go to.
  *
- * CASE.safetensors: the inputs, truth_out + truth_out_lo and truth_lse + truth_lse_lo in fp64, `kind`
- * and `kind_lse`. CASE.ARITH.safetensors: out_lo, out_hi, lse_lo, lse_hi, and kinds with open and no
- * claim added. Past 1 MB: a recipe instead of the inputs, and `rows` (n,3) that have an answer.
- * SPDX-License-Identifier: MIT */
+ * CASE.safetensors: the inputs, truth_out + truth_out_lo and truth_lse + truth_lse_lo in fp64,
+ * `kind` and `kind_lse`. CASE.ARITH.safetensors: out_lo, out_hi, lse_lo, lse_hi, and kinds with
+ * open and no claim added. Past 1 MB: a recipe instead of the inputs, and `rows` (n,3) that have an
+ * answer. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "vector.h"
 #include "at_math.h"
@@ -16,7 +16,7 @@
 
 /* A file of inputs and truth up to here holds both; past it neither whole. */
 #define WHOLE ((int64_t)1 << 20)
-/* Visible keys times (D + Dv) that the truth of one case may take: some five seconds of one core. */
+/* Visible keys times (D + Dv) that the truth of one case may take: some seconds of one core. */
 #define BUDGET ((double)((int64_t)1 << 23))
 enum { LEAST = 32 };
 
@@ -95,7 +95,9 @@ void at_vector_free(struct at_vector *v)
 
 static unsigned char kind_of(double truth)
 {
-    return isnan(truth) ? KIND_NAN : isinf(truth) ? (truth > 0 ? KIND_PLUS : KIND_MINUS) : KIND_FINITE;
+    return isnan(truth)   ? KIND_NAN
+           : isinf(truth) ? (truth > 0 ? KIND_PLUS : KIND_MINUS)
+                          : KIND_FINITE;
 }
 
 unsigned char at_vector_element(const struct at_vector *v, int64_t row, int64_t column, double *lo,
@@ -205,9 +207,10 @@ static bool write_interval(const struct at_vector *v, const char *path, struct a
             at_store(c < 0 ? &low : &lo, c < 0 ? t : t * Dv + c, x);
             at_store(c < 0 ? &high : &hi, c < 0 ? t : t * Dv + c, y);
         }
-    json_t *meta = json_pack("{s:i, s:{s:s, s:s, s:i, s:b}}", "spec", AT_SPEC, "interval", "case",
-                             v->canvas.name, "arith", v->canvas.want->arith, "bound", AT_BOUND, "exact",
-                             at_exact_for(v->canvas.plot->exact, &v->arith, v->canvas.want->dtype));
+    json_t *meta =
+        json_pack("{s:i, s:{s:s, s:s, s:i, s:b}}", "spec", AT_SPEC, "interval", "case",
+                  v->canvas.name, "arith", v->canvas.want->arith, "bound", AT_BOUND, "exact",
+                  at_exact_for(v->canvas.plot->exact, &v->arith, v->canvas.want->dtype));
     return write(&m, path, meta, said);
 }
 

@@ -6,8 +6,16 @@
 #include "generate.h"
 
 /* Kinds in files; in the truth's only the first four. */
-enum { KIND_FINITE, KIND_NAN, KIND_PLUS, KIND_MINUS, KIND_OPEN, KIND_OPEN_PLUS, KIND_OPEN_MINUS,
-       KIND_NONE };
+enum {
+    KIND_FINITE,
+    KIND_NAN,
+    KIND_PLUS,
+    KIND_MINUS,
+    KIND_OPEN,
+    KIND_OPEN_PLUS,
+    KIND_OPEN_MINUS,
+    KIND_NONE
+};
 
 struct at_vector {
     struct at_canvas canvas;
@@ -35,7 +43,7 @@ bool at_vector_write(const struct at_vector *v, const char *truth, const char *i
 bool at_suite_case(const struct at_request *want, int64_t k, const struct at_plot **plot,
                    int64_t *tile);
 
-/* -- The manifest (manifest.c) ------------------------------------------------------------------ */
+/* -- The manifest (manifest.c) ------------------------------------------------------------- */
 
 struct at_manifest {
     char path[4096];
@@ -44,7 +52,7 @@ struct at_manifest {
 
 bool at_manifest_open(struct at_manifest *m, const struct at_request *want, const char *dir,
                       struct at_said *said);
-/* Does the old one know the case's two files, and are they as it says? Then it joins the new one. */
+/* Does the old one know the case's two files, and are they so? Then it joins the new one. */
 bool at_manifest_has(struct at_manifest *m, const char *name, const char *dir,
                      struct at_generated *done);
 bool at_manifest_add(struct at_manifest *m, const struct at_canvas *c, const char *dir,

@@ -1,9 +1,10 @@
-/* Where the failures are: their ranges, and the smallest period that holds them all. A fault in a
- * tile, a warp or a head shows as "rows 64-127 of each 128".
+/* Where the failures are: their ranges, and the period that holds them all and fits best. A fault
+ * in a tile, a warp or a head shows as "rows 64-127 of each 128".
  *
- * A period P is believed when every failing number has n mod P in lo..hi, that range is at most half
- * of P, at least one in four of the judged there fail, and failures lie in at least two periods and
- * in half of those judged. Nothing is inferred from fewer than four failing numbers.
+ * A period P is believed when every failing number has n mod P in lo..hi, that range is at most
+ * half of P, at least one in four of the judged there fail, and failures lie in at least two
+ * periods and in half of those judged. Of several the one where most of the judged fail counts,
+ * then the smallest. Nothing is inferred from fewer than four failing numbers.
  * SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "oracle.h"
@@ -72,20 +73,21 @@ static bool recurs(const struct tally *t, const struct at_period *x)
     return hit >= 2 && 2 * hit >= seen;
 }
 
-static struct at_period smallest_period(const struct tally *t)
+static struct at_period best_period(const struct tally *t)
 {
-    struct at_period none = {0, 0, 0, 0, 0};
+    struct at_period best = {0, 0, 0, 0, 0};
     int64_t failing = 0;
     for (int64_t n = 0; n < t->n; n++)
         failing += t->failed[n] > 0;
     if (failing < 4)
-        return none;
+        return best;
     for (int64_t P = 2; P <= t->n / 2 && P <= 4096; P++) {
         struct at_period x = period_of(t, P);
-        if (2 * (x.hi - x.lo + 1) <= P && 4 * x.failed >= x.judged && recurs(t, &x))
-            return x;
+        if (2 * (x.hi - x.lo + 1) <= P && 4 * x.failed >= x.judged && recurs(t, &x) &&
+            (best.period == 0 || x.failed * best.judged > best.failed * x.judged))
+            best = x;
     }
-    return none;
+    return best;
 }
 
 /* -- The whole ------------------------------------------------------------------------------- */
@@ -101,6 +103,8 @@ struct look {
 
 static bool count(struct at_where *w, double ratio)
 {
+    if (ratio < 0) /* a result without an lse */
+        return false;
     if (isfinite(ratio))
         w->histogram[bucket(ratio)]++;
     else
@@ -159,8 +163,8 @@ bool at_where(const struct at_attention *a, struct at_rows rows, const double *r
     struct at_sizes z = at_sizes(a);
     int64_t pairs = at_max(z.B, 1) * z.Hq;
     struct look l = {.a = a, .rows = rows, .ratios = ratios, .w = w};
-    *w = (struct at_where){.b = {INT64_MAX, -1}, .h = {INT64_MAX, -1}, .i = {INT64_MAX, -1},
-                           .c = {INT64_MAX, -1}};
+    *w = (struct at_where){
+        .b = {INT64_MAX, -1}, .h = {INT64_MAX, -1}, .i = {INT64_MAX, -1}, .c = {INT64_MAX, -1}};
     l.pair = calloc((size_t)pairs + 1, 1);
     bool done = tally_make(&l.row, z.Sq);
     done = tally_make(&l.column, z.Dv) && done && l.pair;
@@ -172,8 +176,8 @@ bool at_where(const struct at_attention *a, struct at_rows rows, const double *r
             w->pairs += l.pair[k] == 3;
         }
         judged_in_failing_heads(&l);
-        w->row = smallest_period(&l.row);
-        w->column = smallest_period(&l.column);
+        w->row = best_period(&l.row);
+        w->column = best_period(&l.column);
     }
     free(l.row.judged);
     free(l.column.judged);

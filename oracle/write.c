@@ -89,9 +89,9 @@ static json_t *entry_of(const struct at_tensor *t, int64_t *at)
     json_t *shape = json_array();
     for (int k = 0; k < t->rank; k++)
         json_array_append_new(shape, json_integer(t->dim[k]));
-    json_t *entry = json_pack("{s:s, s:o, s:[I,I]}", "dtype",
-                              t->boolean ? "BOOL" : at_dtype_stored(t->dtype), "shape", shape,
-                              "data_offsets", (json_int_t)*at, (json_int_t)(*at + t->bytes));
+    json_t *entry =
+        json_pack("{s:s, s:o, s:[I,I]}", "dtype", t->boolean ? "BOOL" : at_dtype_stored(t->dtype),
+                  "shape", shape, "data_offsets", (json_int_t)*at, (json_int_t)(*at + t->bytes));
     *at += t->bytes;
     return entry;
 }
@@ -104,8 +104,7 @@ static char *header_of(const struct at_tensors *x, const struct at_tensor **orde
     int64_t at = 0;
     int bad = 0;
     if (x->attest)
-        bad |= json_object_set_new(header, "__metadata__",
-                                   json_pack("{s:s}", "attest", x->attest));
+        bad |= json_object_set_new(header, "__metadata__", json_pack("{s:s}", "attest", x->attest));
     for (int64_t k = 0; k < x->n; k++)
         bad |= json_object_set_new(header, order[k]->name, entry_of(order[k], &at));
     char *text = bad ? NULL : json_dumps(header, JSON_COMPACT);
@@ -124,8 +123,7 @@ static char *header_of(const struct at_tensors *x, const struct at_tensor **orde
 }
 
 static bool write_ordered(const char *path, const struct at_tensors *x,
-                          const struct at_tensor **order, struct piece *piece,
-                          struct at_said *said)
+                          const struct at_tensor **order, struct piece *piece, struct at_said *said)
 {
     unsigned char length[8];
     for (int64_t k = 0; k < x->n; k++)

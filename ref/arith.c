@@ -14,62 +14,128 @@
 #define CORES FP32, .fused = true, .truncates = true, .divisions = 2, .log_ulps = 4
 
 static const struct at_arith presets[] = {
-    {.name = "fp64", .source = "IEEE binary64, any order; exp within 2 ulps [Higham02, 2.2]",
-     .compute = AT_F64, .exp_ulps = 2},
+    {.name = "fp64",
+     .source = "IEEE binary64, any order; exp within 2 ulps [Higham02, 2.2]",
+     .compute = AT_F64,
+     .exp_ulps = 2},
     {.name = "fp32", .source = "IEEE binary32, any order; exp within 2 ulps [Higham02, 2.2]", FP32},
-    {.name = "fp32-tile64", .source = "IEEE binary32, key tiles of 64 that join in any order [Dao23]",
-     FP32, .tile = 64},
-    {.name = "fp32-sequential", .source = "IEEE binary32, one key after another [MG18]", FP32,
+    {.name = "fp32-tile64",
+     .source = "IEEE binary32, key tiles of 64 that join in any order [Dao23]",
+     FP32,
+     .tile = 64},
+    {.name = "fp32-sequential",
+     .source = "IEEE binary32, one key after another [MG18]",
+     FP32,
      .tile = 1},
-    {.name = "eager", .source = "textbook in binary32: two passes, P divided by l before P V", FP32,
+    {.name = "eager",
+     .source = "textbook in binary32: two passes, P divided by l before P V",
+     FP32,
      .normalised = true},
-    {.name = "fp32-exp2", .source = "exp2 with scale and shift in one fma, u times 1/l [Dao23, code]",
-     FP32, .fused = true, .divisions = 2, .log_ulps = 2},
-    {.name = "split-lse", .source = "splits of the keys joined once by (out, lse) [Flash-Decoding]",
-     FP32, .lse_merge = true, .joins = 1, .log_ulps = 2},
-    {.name = "fp32-libm-exp20", .source = "PyTorch CPU: vector exp within 20 ulps, exp(0) too; measured",
-     .compute = AT_F32, .exp_ulps = 20, .inexact_one = true, .divisions = 2},
-    {.name = "3xtf32", .source = "CUTLASS 3xTF32: products of two 11-bit parts; measured on H200",
-     CORES, .product_eps = 0x1p-21},
-    {.name = "bf16-inside-fp32", .source = "bf16 tensors, all arithmetic in binary32; measured: PyTorch math",
-     FP32, .divisions = 2},
-    {.name = "bf16-p", .source = "P rounded to bf16 before P V; measured: flash kernels", FP32,
-     .weight = AT_BF16, .divisions = 2},
-    {.name = "bf16-p-normalised", .source = "P divided by l, then rounded to bf16; measured: JAX CPU", FP32,
-     .weight = AT_BF16, .normalised = true},
-    {.name = "bf16-tensor-core", .source = "as bf16-p, sums cut, exp2 fused [Fasi21; Khattak25]", CORES,
+    {.name = "fp32-exp2",
+     .source = "exp2 with scale and shift in one fma, u times 1/l [Dao23, code]",
+     FP32,
+     .fused = true,
+     .divisions = 2,
+     .log_ulps = 2},
+    {.name = "split-lse",
+     .source = "splits of the keys joined once by (out, lse) [Flash-Decoding]",
+     FP32,
+     .lse_merge = true,
+     .joins = 1,
+     .log_ulps = 2},
+    {.name = "fp32-libm-exp20",
+     .source = "PyTorch CPU: vector exp within 20 ulps, exp(0) too; measured",
+     .compute = AT_F32,
+     .exp_ulps = 20,
+     .inexact_one = true,
+     .divisions = 2},
+    {.name = "3xtf32",
+     .source = "CUTLASS 3xTF32: products of two 11-bit parts; measured on H200",
+     CORES,
+     .product_eps = 0x1p-21},
+    {.name = "bf16-inside-fp32",
+     .source = "bf16 tensors, all arithmetic in binary32; measured: PyTorch math",
+     FP32,
+     .divisions = 2},
+    {.name = "bf16-p",
+     .source = "P rounded to bf16 before P V; measured: flash kernels",
+     FP32,
+     .weight = AT_BF16,
+     .divisions = 2},
+    {.name = "bf16-p-normalised",
+     .source = "P divided by l, then rounded to bf16; measured: JAX CPU",
+     FP32,
+     .weight = AT_BF16,
+     .normalised = true},
+    {.name = "bf16-tensor-core",
+     .source = "as bf16-p, sums cut, exp2 fused [Fasi21; Khattak25]",
+     CORES,
      .weight = AT_BF16},
-    {.name = "bf16-p-exp400", .source = "P in bf16 from an exp within 400 ulps; measured: PyTorch CPU flash",
-     .compute = AT_F32, .exp_ulps = 400, .inexact_one = true, .weight = AT_BF16, .divisions = 2},
-    {.name = "bf16-sp", .source = "scores and P stored in bf16: unfused attention", FP32,
-     .score = AT_BF16, .weight = AT_BF16, .normalised = true},
-    {.name = "fp16-inside-fp32", .source = "fp16 tensors, all arithmetic in binary32; measured: PyTorch math",
-     FP32, .divisions = 2},
-    {.name = "fp16-p", .source = "P rounded to fp16 before P V; measured: flash kernels", FP32,
-     .weight = AT_F16, .divisions = 2},
-    {.name = "fp16-p-normalised", .source = "P divided by l, then rounded to fp16; measured: JAX CPU", FP32,
-     .weight = AT_F16, .normalised = true},
-    {.name = "fp16-tensor-core", .source = "as fp16-p, sums cut, exp2 fused [Fasi21; Khattak25]", CORES,
+    {.name = "bf16-p-exp400",
+     .source = "P in bf16 from an exp within 400 ulps; measured: PyTorch CPU flash",
+     .compute = AT_F32,
+     .exp_ulps = 400,
+     .inexact_one = true,
+     .weight = AT_BF16,
+     .divisions = 2},
+    {.name = "bf16-sp",
+     .source = "scores and P stored in bf16: unfused attention",
+     FP32,
+     .score = AT_BF16,
+     .weight = AT_BF16,
+     .normalised = true},
+    {.name = "fp16-inside-fp32",
+     .source = "fp16 tensors, all arithmetic in binary32; measured: PyTorch math",
+     FP32,
+     .divisions = 2},
+    {.name = "fp16-p",
+     .source = "P rounded to fp16 before P V; measured: flash kernels",
+     FP32,
+     .weight = AT_F16,
+     .divisions = 2},
+    {.name = "fp16-p-normalised",
+     .source = "P divided by l, then rounded to fp16; measured: JAX CPU",
+     FP32,
+     .weight = AT_F16,
+     .normalised = true},
+    {.name = "fp16-tensor-core",
+     .source = "as fp16-p, sums cut, exp2 fused [Fasi21; Khattak25]",
+     CORES,
      .weight = AT_F16},
-    {.name = "fp16-sp", .source = "scores and P stored in fp16; measured: onnxruntime CPU", FP32,
-     .score = AT_F16, .weight = AT_F16, .normalised = true},
+    {.name = "fp16-sp",
+     .source = "scores and P stored in fp16; measured: onnxruntime CPU",
+     FP32,
+     .score = AT_F16,
+     .weight = AT_F16,
+     .normalised = true},
     /* exp: 2.1264e-7 = 1.784 * 2^-23 over all binary32 arguments [numpy, simd_exp_FLOAT]. */
-    {.name = "onnx-fp32", .source = "onnx.reference: numpy in binary32, BLAS in any order", ONNX(AT_F32),
+    {.name = "onnx-fp32",
+     .source = "onnx.reference: numpy in binary32, BLAS in any order",
+     ONNX(AT_F32),
      .exp_ulps = 1.79},
     /* exp and tanh are binary32's, rounded once: half an ulp and 1.784 * 2^-13 of one. */
-    {.name = "onnx-fp16", .source = "onnx.reference: numpy in fp16, each sum in binary32; measured",
-     ONNX(AT_F16), .sum = AT_F32, .exp_ulps = 0.501, .tanh_ulps = 0.501},
-    {.name = "onnx-bf16", .source = "onnx.reference: ml_dtypes, l in bf16, products' sums in binary32; measured",
-     ONNX(AT_BF16), .sum = AT_F32, .total = AT_BF16, .exp_ulps = 0.501, .tanh_ulps = 0.501},
-    {.name = "fp8-p", .source = "P times 2^8 rounded to e4m3, sums cut, exp2 fused [FA3]", CORES,
-     .weight = AT_F8_E4M3, .weight_shift = 8},
+    {.name = "onnx-fp16",
+     .source = "onnx.reference: numpy in fp16, each sum in binary32; measured",
+     ONNX(AT_F16),
+     .sum = AT_F32,
+     .exp_ulps = 0.501,
+     .tanh_ulps = 0.501},
+    {.name = "onnx-bf16",
+     .source = "onnx.reference: ml_dtypes, l in bf16, products' sums in binary32; measured",
+     ONNX(AT_BF16),
+     .sum = AT_F32,
+     .total = AT_BF16,
+     .exp_ulps = 0.501,
+     .tanh_ulps = 0.501},
+    {.name = "fp8-p",
+     .source = "P times 2^8 rounded to e4m3, sums cut, exp2 fused [FA3]",
+     CORES,
+     .weight = AT_F8_E4M3,
+     .weight_shift = 8},
 };
 enum { PRESETS = sizeof presets / sizeof *presets };
 
-const struct at_arith *at_arith_at(int64_t k)
-{
-    return k >= 0 && k < PRESETS ? &presets[k] : NULL;
-}
+const struct at_arith *at_arith_at(int64_t k) { return k >= 0 && k < PRESETS ? &presets[k] : NULL; }
 
 const struct at_arith *at_arith_find(const char *name)
 {
@@ -79,14 +145,16 @@ const struct at_arith *at_arith_find(const char *name)
     return NULL;
 }
 
-/* -- From strict to loose ------------------------------------------------------------------------ */
+/* -- From strict to loose ------------------------------------------------------------------------
+ */
 
 static const char *const ladder64[] = {"fp64", NULL};
-static const char *const ladder32[] = {"fp32-tile64", "fp32", "fp32-exp2", "fp32-libm-exp20", "3xtf32",
-                                       NULL};
-static const char *const ladder_bf16[] = {"bf16-inside-fp32", "bf16-p", "bf16-tensor-core",
-                                          "bf16-p-normalised", "bf16-p-exp400", "bf16-sp", NULL};
-static const char *const ladder_fp16[] = {"fp16-inside-fp32", "fp16-p", "fp16-tensor-core",
+static const char *const ladder32[] = {"fp32-tile64",     "fp32",   "fp32-exp2",
+                                       "fp32-libm-exp20", "3xtf32", NULL};
+static const char *const ladder_bf16[] = {
+    "bf16-inside-fp32", "bf16-p", "bf16-tensor-core", "bf16-p-normalised", "bf16-p-exp400",
+    "bf16-sp",          NULL};
+static const char *const ladder_fp16[] = {"fp16-inside-fp32",  "fp16-p",  "fp16-tensor-core",
                                           "fp16-p-normalised", "fp16-sp", NULL};
 static const char *const ladder_fp8[] = {"fp32", "bf16-p", "fp8-p", NULL};
 
@@ -103,11 +171,15 @@ const struct at_arith *at_arith_ladder(enum at_dtype out, int64_t k)
     return NULL;
 }
 
-/* -- preset,key=value,... -------------------------------------------------------------------------- */
+/* -- preset,key=value,...
+ * -------------------------------------------------------------------------- */
 
 enum field { DTYPE, BOOL, INT, COUNT, SIZE };
 
-#define FIELD(name, kind) {#name, kind, offsetof(struct at_arith, name)}
+#define FIELD(name, kind)                                                                          \
+    {                                                                                              \
+#name, kind, offsetof(struct at_arith, name)                                               \
+    }
 static const struct {
     const char *name;
     enum field kind;

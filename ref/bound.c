@@ -2,10 +2,10 @@
  *
  *     |u^/l^ - o| <= (shared + private_u + |o| private_l + underflow) / (1 - max R)
  *
- * shared is exact: over |kappa_j| <= E_j a weighted mean of v ranges over [R-, R+], the upper end with
- * e^E_j on every v_j > R+ and e^-E_j elsewhere. So it never exceeds the range of V, however large E.
- * private_u = sum p e^E S |v| / W-, private_l = sum p e^E R / W-, each no more than its largest term.
- * Which rows and columns have no claim, or are open: docs/semantics.md, rules 2 to 5.
+ * shared is exact: over |kappa_j| <= E_j a weighted mean of v ranges over [R-, R+], the upper end
+ * with e^E_j on every v_j > R+ and e^-E_j elsewhere. So it never exceeds the range of V, however
+ * large E. private_u = sum p e^E S |v| / W-, private_l = sum p e^E R / W-, each no more than its
+ * largest term. Which rows and columns have no claim, or are open: docs/semantics.md, rules 2 to 5.
  * Not here: the last rounding (compare.c); (A-ord), sorted weights, the probabilistic form (C).
  * SPDX-License-Identifier: MIT */
 #include "bound.h"
@@ -14,7 +14,8 @@
 #include <omp.h>
 #endif
 
-/* -- One column --------------------------------------------------------------------------------------- */
+/* -- One column
+ * --------------------------------------------------------------------------------------- */
 
 /* What truth leaves open: hi + lo is certain to 106 bits, or to as many as it says. */
 static double uncertain(double o, int bits)
@@ -26,8 +27,11 @@ static double allowance(const struct row *x, const struct columns *s, int c, dou
 {
     const struct rule *r = x->r;
     double o = fabs(s->hi[c]), lost = s->lost[c] + x->operations * (1 + o);
-    double priv = fmin(s->priv[c] / x->below, s->priv_max[c]) + o * fmin(x->R_mean / x->below, x->R_max);
+    double priv =
+        fmin(s->priv[c] / x->below, s->priv_max[c]) + o * fmin(x->R_mean / x->below, x->R_max);
     double B = common + priv + (lost > 0 ? lost / x->divisor : 0);
+    if (s->size[c] == 0) /* u is a sum of zeros */
+        return 0;
     if (!(x->R_max < 1))
         return INFINITY;
     B = B * WIDER / (1 - x->R_max);
@@ -64,7 +68,8 @@ static struct columns columns_at(const double *hi, const double *lo, int64_t c, 
     return s;
 }
 
-/* -- Infinite values (rules 3 and 4) -------------------------------------------------------------------- */
+/* -- Infinite values (rules 3 and 4)
+ * -------------------------------------------------------------------- */
 
 static double value(const struct row *x, int64_t t, int64_t c)
 {
@@ -72,8 +77,8 @@ static double value(const struct row *x, int64_t t, int64_t c)
     return k->factor == 0 ? 0 : x->store.v[k->j * x->store.wide + c] * k->factor;
 }
 
-/* The column without the keys whose infinite value may meet a weight of 0: they take the mean of the
- * others, so that they pull nowhere. Its own error joins the bound. */
+/* The column without the keys whose infinite value may meet a weight of 0: they take the mean of
+ * the others, so that they pull nowhere. Its own error joins the bound. */
 static struct claim without(struct row *x, int64_t c, double *mean)
 {
     long double u = 0, l = 0, size = 0;
@@ -125,7 +130,8 @@ static struct claim infinite(struct row *x, int64_t c, double truth, double *mea
     return to;
 }
 
-/* -- The lse (D) ---------------------------------------------------------------------------------------- */
+/* -- The lse (D)
+ * ---------------------------------------------------------------------------------------- */
 
 /* -ln of the least sum p e^-E (1-R), no less than its largest term. */
 static double shrink(const struct row *x)
@@ -145,7 +151,8 @@ static struct claim lse_claim(const struct row *x)
     for (int64_t t = 0; t < x->n; t++)
         lost += x->lost_y[t];
     lost = lost > 0 ? lost / x->divisor : 0;
-    double grow = x->direct ? x->shift + log(x->up_sum + x->R_mean) : log1p(x->up_sum + x->R_mean);
+    double grow =
+        x->direct ? x->shift + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
     double B = fmax(grow, shrink(x)) + (lost < 0.5 ? 2 * lost : INFINITY);
     double L = log(x->l) + B;
     /* A log better than an ulp is so relatively; a rough one is accurate absolutely at best. */
@@ -159,7 +166,9 @@ static struct claim lse_claim(const struct row *x)
     return to;
 }
 
-/* -- Rows --------------------------------------------------------------------------------------------------- */
+/* -- Rows
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void all(struct at_answer *to, int64_t t, struct claim x)
 {
@@ -240,7 +249,9 @@ static void bound_row(struct row *x, struct at_answer *to, int64_t t)
     to->lse_kind[t] = (unsigned char)lse.kind;
 }
 
-/* -- Workspace -------------------------------------------------------------------------------------------------- */
+/* -- Workspace
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* One block of doubles, cut up; the sink is one key more. */
 static bool row_make(struct row *x, const struct rule *r)

@@ -22,37 +22,38 @@ struct rule {
     const struct at_arith *arith;
     struct at_sizes z;
     enum at_dtype compute;
-    double eps, tiny, edge;    /* compute: a result below edge may lose up to tiny, absolutely */
-    double eps_sum, tiny_sum;  /* of u, and of l but for: */
-    double eps_total;          /* of l */
-    bool finer;                /* sums are finer than compute, and each is rounded to it */
-    bool narrow_sum;           /* u may not hold even one v */
+    double eps, tiny, edge;   /* compute: a result below edge may lose up to tiny, absolutely */
+    double eps_sum, tiny_sum; /* of u, and of l but for: */
+    double eps_total;         /* of l */
+    bool finer;               /* sums are finer than compute, and each is rounded to it */
+    bool narrow_sum;          /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
-    double eps_weight, tiny_weight, ln_weight; /* P in a narrower format; ln of its smallest normal */
+    double eps_weight, tiny_weight,
+        ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query, tiny_key, edge_key;
     double inner_q, inner_k, outer; /* the scale: on q, on k, on their product */
-    double one_exp, log, tanh; /* -ln(1 - error of exp); errors of log and tanh */
-    double dot[3];             /* growth of a dot product with 0, 1, 2 descaled sides */
-    double scaled;             /* relative error of the multiplication by scale */
-    double argument;           /* ... of an exponent's argument */
-    double cap_error;          /* ... of tanh and its two roundings */
-    double gain;               /* of dropout */
+    double one_exp, log, tanh;      /* -ln(1 - error of exp); errors of log and tanh */
+    double dot[3];                  /* growth of a dot product with 0, 1, 2 descaled sides */
+    double scaled;                  /* relative error of the multiplication by scale */
+    double argument;                /* ... of an exponent's argument */
+    double cap_error;               /* ... of tanh and its two roundings */
+    double gain;                    /* of dropout */
     double gain_roundings;
-    bool folded;               /* the scale sits in the exponent's fma */
-    long double limit;         /* a score at or past it may overflow */
+    bool folded;       /* the scale sits in the exponent's fma */
+    long double limit; /* a score at or past it may overflow */
     double limit_sum;
 };
 
 struct key {
-    int64_t j;         /* -1: the sink */
-    long double s;     /* score, from the inputs */
-    double sigma;      /* |s here - s| <= sigma */
-    double D;          /* Lemma 1: |computed s - s| <= D */
-    double factor;     /* its value is factor*v: descale, dropout; 0: dropped, or the sink */
-    bool rounds_v;     /* ... and the kernel rounds that product */
-    bool gone;         /* its weight may underflow */
-    double E, R, S;    /* Lemmas 3, 4 */
-    double ln_p, eta;  /* |ln p here - ln p| <= eta */
+    int64_t j;        /* -1: the sink */
+    long double s;    /* score, from the inputs */
+    double sigma;     /* |s here - s| <= sigma */
+    double D;         /* Lemma 1: |computed s - s| <= D */
+    double factor;    /* its value is factor*v: descale, dropout; 0: dropped, or the sink */
+    bool rounds_v;    /* ... and the kernel rounds that product */
+    bool gone;        /* its weight may underflow */
+    double E, R, S;   /* Lemmas 3, 4 */
+    double ln_p, eta; /* |ln p here - ln p| <= eta */
 };
 
 /* Decoded keys of one (b, g), each on first use: a hidden key is never read. */
@@ -70,44 +71,45 @@ struct row {
     double q_scale;              /* descale */
     int64_t n;                   /* keys with a weight, the sink among them */
     struct key *key;
-    double *sorted;              /* s + D + sigma, ascending */
-    const double **value;        /* of each key, WIDE columns at a time from the first */
-    double *up, *down;           /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E */
-    double *priv;                /* p e^E S */
-    double *lost_y, *lost_v;     /* underflow that counts with |v - o|, |v| */
-    double *zero;                /* the value of a dropped key and of a sink */
-    double *edit;                /* a column with some keys taken out */
-    bool dead, open, overflow;   /* no finite score; a score of -inf beside finite ones; rule 5 */
-    double depth, rescales;      /* the most additions, rescales that a key meets */
-    double top, l;               /* max s + D + sigma; sum e^(s-max) */
-    bool direct;                 /* E too large for differences from p */
-    bool sums_lost;              /* some lost_y or lost_v is not 0 */
-    double shift;                /* direct form: all weights times e^-shift */
-    double below;                /* W- = sum p e^-E, in the form's units */
+    double *sorted;            /* s + D + sigma, ascending */
+    const double **value;      /* of each key, WIDE columns at a time from the first */
+    double *up, *down;         /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E */
+    double *priv;              /* p e^E S; in direct form p e^E <= W- */
+    double *lost_y, *lost_v;   /* underflow that counts with |v - o|, |v| */
+    double *zero;              /* the value of a dropped key and of a sink */
+    double *edit;              /* a column with some keys taken out */
+    bool dead, open, overflow; /* no finite score; a score of -inf beside finite ones; rule 5 */
+    double depth, rescales;    /* the most additions, rescales that a key meets */
+    double top, l;             /* max s + D + sigma; sum e^(s-max) */
+    bool direct;               /* E too large for differences from p */
+    bool sums_lost;            /* some lost_y or lost_v is not 0 */
+    double shift;              /* direct form: all weights times e^-shift */
+    double below;              /* W- = sum p e^-E, in the form's units */
     double up_sum, down_sum, R_mean, R_max;
-    double operations, divisor;  /* underflow of the sums, and what l divides it by */
+    double operations, divisor; /* underflow of the sums, and what l divides it by */
 };
 
 /* Some columns of one row: their truth o = hi + lo, and sums over the keys. */
 struct columns {
     int64_t c; /* the first */
     double hi[WIDE], lo[WIDE];
-    double rise[WIDE], fall[WIDE];    /* sum of (w - p)(v - o) at its largest and smallest */
-    double most[WIDE], least[WIDE];   /* of v - o */
+    double rise[WIDE], fall[WIDE];  /* sum of (w - p)(v - o) at its largest and smallest */
+    double most[WIDE], least[WIDE]; /* of v - o */
     double priv[WIDE], priv_max[WIDE], lost[WIDE], size[WIDE]; /* size = max |v| */
 };
 
 /* (1+eps)^n - 1, upwards. */
-static inline double growth(double n, double eps)
-{
-    return expm1(n * log1p(eps)) * WIDER;
-}
+static inline double growth(double n, double eps) { return expm1(n * log1p(eps)) * WIDER; }
 
-/* Two relative errors, one after the other: (1+x)(1+y) - 1, upwards. Never through 1 + x, which is 1
- * where x is fp64's eps. */
-static inline double also(double x, double y)
+/* Two relative errors, one after the other: (1+x)(1+y) - 1, upwards. Never through 1 + x, which is
+ * 1 where x is fp64's eps. */
+static inline double also(double x, double y) { return (x + y + x * y) * (1 + 0x1p-40); }
+
+/* Multiplying by it rounds nothing, but for underflow. */
+static inline bool power_of_two(double x)
 {
-    return (x + y + x * y) * (1 + 0x1p-40);
+    int e;
+    return fabs(frexp(x, &e)) == 0.5;
 }
 
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith);

@@ -28,7 +28,7 @@ static void rank(struct row *x, double lse)
     }
     qsort(x->sorted, (size_t)x->n, sizeof *x->sorted, ascending);
     x->top = x->sorted[x->n - 1];
-    x->l = (double)expl(lse - M);
+    x->l = fmin((double)x->n, fmax(1, (double)expl(lse - M))); /* an lse of 2^126 knows no better */
 }
 
 /* Lemma 2: how many keys may score above key k. */
@@ -55,7 +55,8 @@ static void path(struct row *x)
     x->depth = x->rescales = n - 1;
     if (k->tile > 0 && n > sink) {
         struct at_span seen = at_keys(x->r->a, &x->r->z, x->at.b, x->at.i);
-        double tiles = (double)((seen.hi - 1) / k->tile - seen.lo / k->tile + 1);
+        int64_t first = seen.lo / k->tile, last = (seen.hi - 1) / k->tile;
+        double tiles = (double)(last - first + 1);
         double above = tiles - 1 + joins, inside = fmin(n - sink, (double)k->tile) - 1;
         x->depth = fmin(n - 1, inside + above);
         x->rescales = fmin(n - 1, above);
@@ -68,10 +69,11 @@ static void path(struct row *x)
         x->depth += ceil(x->depth / 4);
 }
 
-/* -- Joining by (out, lse) ---------------------------------------------------------------------- */
+/* -- Joining by (out, lse) ----------------------------------------------------------------------
+ */
 
-/* An lse of the split, stored and read; exp(lse_split - lse) as a factor of out, and again inside the
- * common lse, whose error then is l's alone. joins counts how often. */
+/* An lse of the split, stored and read; exp(lse_split - lse) as a factor of out, and again inside
+ * the common lse, whose error then is l's alone. joins counts how often. */
 static void join_by_lse(const struct row *x, struct key *k)
 {
     const struct rule *r = x->r;
@@ -84,7 +86,8 @@ static void join_by_lse(const struct row *x, struct key *k)
     k->S = also(also(k->S, growth(3 * levels, r->eps)), expm1(levels * factor) * WIDER);
 }
 
-/* -- One key ------------------------------------------------------------------------------------- */
+/* -- One key -------------------------------------------------------------------------------------
+ */
 
 /* Surely the maximum: its argument is exactly 0, its weight and its product exact, and it is never
  * rescaled - unless exp(0) is not 1, or the weight is divided by l first. */
@@ -102,7 +105,8 @@ static void key_errors(struct row *x, struct key *k)
     bool one = stays_one(x, above);
     double distance = x->top - (double)k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
-    double weight = one ? 0 : r->eps_weight, own = k->factor == 1 || k->factor == 0 ? 0 : 0x1p-51;
+    double weight = one ? 0 : r->eps_weight,
+           own = k->factor == 0 || power_of_two(k->factor) ? 0 : 0x1p-51;
     k->E = k->D;
     if (!one)
         k->E += r->argument * distance + (T + 1) * (r->one_exp + r->tiny);
@@ -111,7 +115,8 @@ static void key_errors(struct row *x, struct key *k)
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
     k->R = growth(x->depth + T, r->eps_total);
-    k->S = growth(x->depth + T + more + (!one || r->narrow_sum), eps);
+    k->S = growth(x->depth + T + (!one || r->narrow_sum), eps);
+    k->S = also(k->S, growth(more, fmax(eps, r->eps))); /* in compute, also where sums are finer */
     if (arith->normalised ? !one : r->finer) /* p/l; u, before it is divided, to compute */
         k->S = also(k->S, r->eps);
     if (r->finer && !arith->total && x->n > 1) /* l is rounded to compute */
@@ -127,7 +132,7 @@ static void underflow(struct row *x, int64_t t)
 {
     const struct rule *r = x->r;
     struct key *k = &x->key[t];
-    double ln_l = r->arith->normalised ? log(x->l) : 0; /* P is divided by l */
+    double ln_l = r->arith->normalised ? log(x->l) : 0;       /* P is divided by l */
     double low = (double)k->s - x->top - 2 * k->E - ln_l - 1; /* the least ln of its weight */
     double normal = log(r->edge / 2);
     k->gone = low < normal;
@@ -140,29 +145,35 @@ static void underflow(struct row *x, int64_t t)
     x->sums_lost = x->sums_lost || x->lost_y[t] > 0 || x->lost_v[t] > 0;
 }
 
-/* -- Weights ------------------------------------------------------------------------------------- */
+/* -- Weights -------------------------------------------------------------------------------------
+ */
 
-/* p and its range under E. The bound takes p from s, whose own error eta widens it outward: up, down
- * and priv are upper bounds, below a lower one. Where E leaves little of W-, or e^E is no double,
- * the range is kept as the two weights themselves, all scaled alike. */
+/* p and its range under E. The bound takes p from s, whose own error eta widens it outward: up,
+ * down and priv are upper bounds, below a lower one. Where E leaves little of W-, or e^E is no
+ * double, the range is kept as the two weights themselves, all scaled alike. */
 static void weights(struct row *x, bool direct, double shift)
 {
     x->direct = direct, x->shift = shift;
     x->below = x->up_sum = x->down_sum = x->R_mean = x->R_max = 0;
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *k = &x->key[t];
-        double high = k->ln_p + k->eta - shift, p = exp(high), most = exp(high + k->E);
+        double high = k->ln_p + k->eta - shift, p = exp(high);
+        double most = exp(k->ln_p + k->eta + k->E - shift); /* the largest: 1, also where E is 1e31 */
         double least = exp(k->ln_p - k->eta - shift - k->E);
         x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
         x->down[t] = direct ? least : p * -expm1(-k->E);
-        x->priv[t] = (direct ? most : p + x->up[t]) * k->S * WIDER;
+        x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */
         x->below += least;
         x->up_sum += x->up[t];
         x->down_sum += x->down[t];
-        x->R_mean += (direct ? most : p + x->up[t]) * k->R * WIDER;
-        x->R_max = fmax(x->R_max, k->R);
     }
     x->below /= WIDER;
+    for (int64_t t = 0; t < x->n; t++) { /* no key's share of sum w is more than 1 */
+        double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
+        x->R_mean += share * x->key[t].R;
+        x->R_max = fmax(x->R_max, x->key[t].R);
+        x->priv[t] = share * x->key[t].S;
+    }
 }
 
 void at_bound_errors(struct row *x, double lse, double lse_lo)
@@ -186,15 +197,15 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     if (!(x->below >= 0.5 && most < 600))
         weights(x, true, most);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
-    bool lone = at_bound_lone(x) && !arith->flush && !r->narrow_sum && (x->key[0].factor == 1 || x->key[0].factor == 0);
+    double factor = x->key[0].factor;
+    bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);
+    bool lone = at_bound_lone(x) && exact && !arith->flush && !r->narrow_sum;
     x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum;
-    /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are. */
+    /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are.
+     */
     double whole = x->l * x->below * exp(x->direct ? x->shift : 0);
     x->divisor = arith->fused || arith->inexact_one ? whole : fmax(1, whole);
     x->divisor = arith->normalised ? fmin(1, x->divisor) : x->divisor;
 }
 
-bool at_bound_lone(const struct row *x)
-{
-    return x->n == 1 && stays_one(x, 0);
-}
+bool at_bound_lone(const struct row *x) { return x->n == 1 && stays_one(x, 0); }

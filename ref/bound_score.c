@@ -2,18 +2,15 @@
  *
  * A score goes through dot, scale, softcap, bias, ALiBi. Each step carries (s, D) on: D first takes
  * what the step makes of the error so far, then the step's own rounding, relative to |s| + D and,
- * where the result may be subnormal, absolute. Zeros stay exact. Scores are sums in long double; sigma
- * is what that leaves open, and is 0 where a score is one stored number.
- * Not here: weights (bound_key.c). SPDX-License-Identifier: MIT */
+ * where the result may be subnormal, absolute. Zeros stay exact. Scores are sums in long double;
+ * sigma is what that leaves open, and is 0 where a score is one stored number. Not here: weights
+ * (bound_key.c). SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <float.h>
 
 /* -- The arithmetic on this problem ----------------------------------------------------------- */
 
-static double normal(enum at_dtype dtype)
-{
-    return ldexp(1, (int)at_format(dtype).emin);
-}
+static double normal(enum at_dtype dtype) { return ldexp(1, (int)at_format(dtype).emin); }
 
 /* Half the smallest subnormal, or with flush the smallest normal number. fp64's 2^-1075 is no
  * double; the next one up is. */
@@ -33,12 +30,6 @@ static long double limit(enum at_dtype dtype)
 {
     struct at_format f = at_format(dtype);
     return (long double)f.max + ldexpl(1, ilogb(f.max) - f.p);
-}
-
-static bool power_of_two(double x)
-{
-    int e;
-    return fabs(frexp(x, &e)) == 0.5;
 }
 
 /* Tensor cores align a group of 4 or more products to the largest and cut: each meets one cut more
@@ -131,7 +122,8 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.narrow_sum = at_roundoff(sum) > r.eps;
     r.eps_sum = at_roundoff(sum) * (arith->truncates ? 2 : 1);
     r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;
-    /* A finer u is rounded to compute: undivided as the output (compare.c), else before l divides it. */
+    /* A finer u is rounded to compute: undivided as the output (compare.c), else before l divides
+     * it. */
     r.tiny_sum = fmax(r.finer && arith->normalised ? 0 : r.tiny, tiny(sum, arith->flush));
     r.tiny_sum = ldexp(r.tiny_sum, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
@@ -165,7 +157,8 @@ static void load_query(struct row *x)
     for (int64_t c = 0; c < r->z.D; c++) {
         x->q[c] = at_stored(&a->q, at + c * a->q.stride[3]);
         double size = fabs(x->q[c] * x->q_scale);
-        x->q_lost[c] = a->score.qscale.data && size > 0 && size < r->edge ? r->tiny * r->inner_q : 0;
+        x->q_lost[c] =
+            a->score.qscale.data && size > 0 && size < r->edge ? r->tiny * r->inner_q : 0;
         x->q_size[c] = size * r->inner_q;
         if (r->arith->query && size > 0 && x->q_size[c] < r->edge_query)
             x->q_lost[c] += r->tiny_query;
@@ -207,7 +200,8 @@ static void rounded(const struct rule *r, struct step *x, double off, double los
     x->big = fmaxl(x->big, fabsl(x->s) + x->D);
     double low = size - x->D;
     off = also(off, r->eps_score);
-    x->D += (off * (size + x->D) + (low < r->edge ? lost : 0) + (low < r->edge_score ? r->tiny_score : 0)) *
+    x->D += (off * (size + x->D) + (low < r->edge ? lost : 0) +
+             (low < r->edge_score ? r->tiny_score : 0)) *
             WIDER;
 }
 
@@ -225,7 +219,8 @@ static void product(const struct row *x, int64_t j, double k_scale, struct step 
         most = kc > most ? kc : most;
         lost += x->q_lost[c] * kc;
         lost += x->q[c] != 0 && kc > 0 && qk < r->edge ? r->tiny : 0;
-        double k_lost = r->a->score.kscale.data && kc > 0 && kc < r->edge ? r->tiny * r->inner_k : 0;
+        double k_lost =
+            r->a->score.kscale.data && kc > 0 && kc < r->edge ? r->tiny * r->inner_k : 0;
         k_lost += kc > 0 && kc < r->edge_key ? r->tiny_key : 0;
         lost += k_lost * (x->q_size[c] + x->q_lost[c]);
     }
@@ -306,7 +301,8 @@ static void score(struct row *x, int64_t g, int64_t j, struct key *to)
     x->overflow = x->overflow || s.big >= r->limit;
 }
 
-/* -- The row's scores --------------------------------------------------------------------------- */
+/* -- The row's scores ---------------------------------------------------------------------------
+ */
 
 /* A score that is no number answers for the row (rule 2); one of -inf leaves it open. */
 static void enter(struct row *x, const struct key *key)

@@ -1,11 +1,12 @@
 /* (A*) of docs/bounds.md: the shared error of a row's columns, in a few passes over its keys.
  *
- * Over |kappa_j| <= E_j a weighted mean of v ranges over exactly [R-, R+]; the upper end has e^E_j on
- * every v_j > R+ and e^-E_j elsewhere. R+ - o is the root of F(t) = sum w_j(t) (y_j - t), y = v - o.
- * The sums of one pass serve the private errors too. SPDX-License-Identifier: MIT */
+ * Over |kappa_j| <= E_j a weighted mean of v ranges over exactly [R-, R+]; the upper end has e^E_j
+ * on every v_j > R+ and e^-E_j elsewhere. R+ - o is the root of F(t) = sum w_j(t) (y_j - t), y = v
+ * - o. The sums of one pass serve the private errors too. SPDX-License-Identifier: MIT */
 #include "bound.h"
 
-/* -- Sums over the keys --------------------------------------------------------------------------- */
+/* -- Sums over the keys ---------------------------------------------------------------------------
+ */
 
 static void add_key(const struct row *x, int64_t t, struct columns *s)
 {
@@ -14,7 +15,8 @@ static void add_key(const struct row *x, int64_t t, struct columns *s)
     double priv = x->priv[t];
     for (int c = 0; c < WIDE; c++) {
         double vc = v[c] * factor, y = (vc - s->hi[c]) - s->lo[c];
-        double size = fabs(vc), far = fabs(y), with = y > 0 ? up : down, against = y > 0 ? down : up;
+        double size = fabs(vc), far = fabs(y), with = y > 0 ? up : down,
+               against = y > 0 ? down : up;
         s->rise[c] += with * far;
         s->fall[c] += against * far;
         s->priv[c] += priv * size;
@@ -42,7 +44,8 @@ void at_bound_sum(const struct row *x, struct columns *s)
         add_lost(x, t, s);
 }
 
-/* -- The shared part -------------------------------------------------------------------------------- */
+/* -- The shared part
+ * -------------------------------------------------------------------------------- */
 
 struct pass {
     double gain[WIDE], loss[WIDE], mass[WIDE];
@@ -50,7 +53,8 @@ struct pass {
 
 /* F(t) = sum w (y - t) = gain - loss, y = sign (v - o), w = p e^E where y > t, else p e^-E; mass =
  * sum w. Not in direct form sum p (y - t) = -t leaves F = sum |w - p| |y - t| - t. */
-static struct pass evaluate(const struct row *x, const struct columns *s, double sign, const double *t)
+static struct pass evaluate(const struct row *x, const struct columns *s, double sign,
+                            const double *t)
 {
     struct pass f = {{0}, {0}, {0}};
     double other = x->direct ? 1 : -1;
@@ -98,7 +102,8 @@ static void newton(const struct row *x, const struct columns *s, double sign, do
             root[c] = INFINITY;
 }
 
-/* max(R+ - o, o - R-). With W- near 1 one pass does: t <= sum |w - p| |y| / (1 - sum p (1 - e^-E)). */
+/* max(R+ - o, o - R-). With W- near 1 one pass does: t <= sum |w - p| |y| / (1 - sum p (1 - e^-E)).
+ */
 void at_bound_shared(const struct row *x, const struct columns *s, double *to)
 {
     double plus[WIDE], minus[WIDE];

@@ -2,17 +2,18 @@
  *
  * A kernel whose value before its last division is within B of the truth o may write a number of
  *     [lo, hi],  lo = RN_F(RN_T(o - B)),  hi = RN_F(RN_T(o + B)),
- * T the compute type whose division (for the lse: addition) ends the row, F the output's format, and
- * nothing else: rounding is monotone. The interval decides. The ratio is the least t >= 0 with
- * RN_F(RN_T(o - tB)) <= got <= RN_F(RN_T(o + tB)): 0 for the correctly rounded number. At a tie that
- * least t need not exist, so it is kept on the interval's side of 1.
- * Most numbers are rounded in doubles, with a check that no tie is near; MPFR decides the others.
- * Not here: what an element means (judge, diagnosis). SPDX-License-Identifier: MIT */
+ * T the compute type whose division (for the lse: addition) ends the row, F the output's format,
+ * and nothing else: rounding is monotone. The interval decides. The ratio is the least t >= 0 with
+ * RN_F(RN_T(o - tB)) <= got <= RN_F(RN_T(o + tB)): 0 for the correctly rounded number. At a tie
+ * that least t need not exist, so it is kept on the interval's side of 1. Most numbers are rounded
+ * in doubles, with a check that no tie is near; MPFR decides the others. Not here: what an element
+ * means (judge, diagnosis). SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "ref.h"
 #include <math.h>
 
-/* -- Rounding a double ----------------------------------------------------------------------------- */
+/* -- Rounding a double
+ * ----------------------------------------------------------------------------- */
 
 /* Exponent of the unit in the last place of numbers like x. */
 static int unit(double x, struct at_format f)
@@ -41,7 +42,8 @@ static double below(double x, struct at_format f)
     return x - (power ? step / 2 : step); /* numbers lie closer below a power of two */
 }
 
-/* -- Rounding o + b ----------------------------------------------------------------------------------- */
+/* -- Rounding o + b
+ * ----------------------------------------------------------------------------------- */
 
 /* The truth hi + lo and the two formats it is written through. */
 struct number {
@@ -70,7 +72,8 @@ static double written(const struct number *o, double b)
     if (isinf(b))
         return b;
     double sum = o->hi + b, part = sum - o->hi;
-    double error = (o->hi - (sum - part)) + (b - part), tail = error + o->lo; /* sum + error exact */
+    double error = (o->hi - (sum - part)) + (b - part),
+           tail = error + o->lo; /* sum + error exact */
     if (!isfinite(sum))
         return written_exactly(o, b);
     if (error == 0 && o->lo == 0)
@@ -79,14 +82,17 @@ static double written(const struct number *o, double b)
     bool wide = o->T.p == 53;
     double low = wide ? sum + (tail - near * 0x1p-40) : nextafter(sum - near, -INFINITY);
     double high = wide ? sum + (tail + near * 0x1p-40) : nextafter(sum + near, INFINITY);
-    double x = at_nearest(at_nearest(low, o->T), o->F), y = at_nearest(at_nearest(high, o->T), o->F);
+    double x = at_nearest(at_nearest(low, o->T), o->F),
+           y = at_nearest(at_nearest(high, o->T), o->F);
     return x == y ? x : written_exactly(o, b);
 }
 
-/* -- The interval ---------------------------------------------------------------------------------------- */
+/* -- The interval
+ * ---------------------------------------------------------------------------------------- */
 
 static struct number number_of(const struct at_arith *arith, enum at_dtype dtype,
-                               const struct at_answer *x, int64_t row, int64_t column, double *bound)
+                               const struct at_answer *x, int64_t row, int64_t column,
+                               double *bound)
 {
     enum at_dtype compute = arith->compute ? arith->compute : AT_F32;
     struct number o = {0, 0, at_format(compute), at_format(dtype)};
@@ -119,7 +125,8 @@ void at_interval(const struct at_arith *arith, enum at_dtype dtype, const struct
     }
 }
 
-/* -- The ratio --------------------------------------------------------------------------------------------- */
+/* -- The ratio
+ * --------------------------------------------------------------------------------------------- */
 
 /* got - o at the border below which a value is not written as got or more, for got above the truth:
  * z, the least number of T with RN_F(z) >= got, less half the gap below it. */
@@ -160,7 +167,8 @@ static double ratio(const struct number *o, double got, double B, double lo, dou
     return inside ? fmin(fmax(t, 0), 1) : fmax(t, nextafter(1, 2));
 }
 
-/* -- One element ---------------------------------------------------------------------------------------------- */
+/* -- One element
+ * ---------------------------------------------------------------------------------------------- */
 
 struct element {
     enum at_kind kind;
@@ -191,8 +199,7 @@ static double judged(const struct element *x, enum at_dtype dtype)
 {
     double got = as_overflow(x, dtype);
     switch (x->kind) {
-    case AT_OPEN:
-        return isnan(got) ? 0 : held(x, x->truth, got);
+    case AT_OPEN: return isnan(got) ? 0 : held(x, x->truth, got);
     case AT_OPEN_INF:
         if (isnan(got) || got == x->truth)
             return 0;
@@ -225,7 +232,9 @@ static void enter(struct at_verdict *v, const struct element *x, double t, int64
     v->got = x->got, v->truth = x->truth, v->lo = x->lo, v->hi = x->hi, v->allowed = x->bound;
 }
 
-/* -- All of them ------------------------------------------------------------------------------------------------ */
+/* -- All of them
+ * ------------------------------------------------------------------------------------------------
+ */
 
 struct job {
     const struct at_attention *a;
@@ -235,7 +244,8 @@ struct job {
 };
 
 /* Row t, column c of the answer, stored at `at` of the view. */
-static double element(const struct job *j, const struct at_view *view, int64_t at, int64_t t, int64_t c)
+static double element(const struct job *j, const struct at_view *view, int64_t at, int64_t t,
+                      int64_t c)
 {
     const struct at_answer *x = j->x;
     int64_t k = t * x->Dv + c;
@@ -257,9 +267,9 @@ static enum at_status check(const struct at_attention *a, const struct at_view *
     return at_is_float(x->dtype) ? AT_OK : AT_ERR_DTYPE;
 }
 
-enum at_status at_compare(const struct at_attention *a, const struct at_result *got, struct at_rows rows,
-                          const struct at_arith *arith, const struct at_answer *x, double *ratios,
-                          struct at_verdict *verdict)
+enum at_status at_compare(const struct at_attention *a, const struct at_result *got,
+                          struct at_rows rows, const struct at_arith *arith,
+                          const struct at_answer *x, double *ratios, struct at_verdict *verdict)
 {
     const struct at_view *out = &got->out, *lse = &got->lse;
     int64_t n = rows.n, Dv = x->Dv;
@@ -282,7 +292,7 @@ enum at_status at_compare(const struct at_attention *a, const struct at_result *
             if (ratios)
                 ratios[t * Dv + c] = r;
         }
-        double r = lse->data ? element(&j, lse, at_row_offset(a, lse, p.b, p.h, p.i), t, -1) : NAN;
+        double r = lse->data ? element(&j, lse, at_row_offset(a, lse, p.b, p.h, p.i), t, -1) : -1;
         if (ratios)
             ratios[n * Dv + t] = r;
     }

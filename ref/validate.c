@@ -203,6 +203,10 @@ static enum at_status check_numbers(const struct at_attention *a, struct at_why 
         return fail(why, AT_ERR_SCALE, "scale: %g, expected a finite number", s->scale);
     if (!(s->softcap >= 0 && isfinite(s->softcap)))
         return fail(why, AT_ERR_SOFTCAP, "softcap: %g, expected 0 or a positive number", s->softcap);
+    float cap = (float)s->softcap;
+    if (s->softcap > 0 && !(cap > 0 && isfinite(cap)) && at_compute(a) == AT_F32)
+        return fail(why, AT_ERR_SOFTCAP, "softcap: %g, expected a number of fp32, or plan.compute fp64",
+                    s->softcap);
     if (s->left < AT_UNBOUNDED || s->right < AT_UNBOUNDED)
         return fail(why, AT_ERR_WINDOW, "window: (%lld,%lld), expected bounds of at least 0, or -1 "
                     "for none", (long long)s->left, (long long)s->right);

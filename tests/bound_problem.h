@@ -1,5 +1,5 @@
-/* A small dense problem for the tests of the bound: painted from a seed, every part of a score on or
- * off, any float dtype; its truth and its bound. SPDX-License-Identifier: MIT */
+/* A small dense problem for the tests of the bound: painted from a seed, every part of a score on
+ * or off, any float dtype; its truth and its bound. SPDX-License-Identifier: MIT */
 #ifndef BOUND_PROBLEM_H
 #define BOUND_PROBLEM_H
 
@@ -13,7 +13,16 @@
 
 enum { Hq = 2, Sq = 3, MOST = 12, D = 5, Dv = 4, ROWS = Hq * Sq };
 
-enum part { BIAS = 1, MASK = 2, ALIBI = 4, SINK = 8, CAP = 16, KEEP = 32, DESCALE = 64, CAUSAL = 128 };
+enum part {
+    BIAS = 1,
+    MASK = 2,
+    ALIBI = 4,
+    SINK = 8,
+    CAP = 16,
+    KEEP = 32,
+    DESCALE = 64,
+    CAUSAL = 128
+};
 
 struct problem {
     uint64_t seed;
@@ -38,10 +47,7 @@ static uint64_t bits(void) /* SplitMix64 [Steele14] */
     return z ^ (z >> 31);
 }
 
-static double unit(void) /* [-1,1) */
-{
-    return (double)(int64_t)bits() * 0x1p-63;
-}
+static double unit(void) /* [-1,1) */ { return (double)(int64_t)bits() * 0x1p-63; }
 
 static void paint_view(struct at_view x, int64_t n, double size)
 {
@@ -86,7 +92,8 @@ static void paint_scores(struct problem *p, unsigned parts, enum at_dtype dtype)
 }
 
 /* n keys, scores of about `size`. Truth is asked for when everything is set: problem_truth. */
-static void paint_problem(struct problem *p, unsigned parts, enum at_dtype dtype, int64_t n, double size)
+static void paint_problem(struct problem *p, unsigned parts, enum at_dtype dtype, int64_t n,
+                          double size)
 {
     *p = (struct problem){.seed = seed, .Skv = n, .rows = {ROWS, NULL}};
     p->a = at_plain(at_bhsd(p->q, dtype, 1, Hq, Sq, D), at_bhsd(p->k, dtype, 1, 1, n, D),
@@ -112,7 +119,7 @@ static void problem_bound(struct problem *p, const struct at_arith *arith)
     ck_assert_int_eq(at_bound(&p->a, arith, p->rows, &p->x), AT_OK);
 }
 
-static struct at_arith arith_of(const char *text)
+static inline struct at_arith arith_of(const char *text)
 {
     struct at_arith x;
     struct at_why why;
@@ -121,7 +128,7 @@ static struct at_arith arith_of(const char *text)
 }
 
 /* Only scores: q = 0, so that a score is its bias, exactly. */
-static void score_by_bias(struct problem *p, const double *s)
+static inline void score_by_bias(struct problem *p, const double *s)
 {
     for (int t = 0; t < ROWS * D; t++)
         at_store(&p->a.q, t, 0);

@@ -1,11 +1,12 @@
-/* The bound from both sides: real kernels and simulated machines never leave it, a kernel that makes
- * exactly the error that it states is let pass, and the shared part is as small as it can be.
+/* The bound from both sides: real kernels and simulated machines never leave it, a kernel that
+ * makes exactly the error that it states is let pass, and the shared part is as small as it can be.
  * SEED=n paints others; COUNT=n as many. SPDX-License-Identifier: MIT */
 #include "bound_problem.h"
 
 static int64_t count = 60;
 
-static struct at_verdict held(struct problem *p, const struct at_result *got, const struct at_arith *arith)
+static struct at_verdict held(struct problem *p, const struct at_result *got,
+                              const struct at_arith *arith)
 {
     struct at_verdict v;
     ck_assert_int_eq(at_compare(&p->a, got, p->rows, arith, &p->x, NULL, &v), AT_OK);
@@ -13,13 +14,15 @@ static struct at_verdict held(struct problem *p, const struct at_result *got, co
 }
 
 #define REPRO "SEED=%llu COUNT=1: %s: row %lld column %lld got %a truth %a allowed %a ratio %g"
-#define SHOWN(p, name, v) \
-    (unsigned long long)(p)->seed, name, (long long)(v).worst, (long long)(v).worst_c, (v).got, (v).truth, \
-        (v).allowed, (v).ratio
+#define SHOWN(p, name, v)                                                                          \
+    (unsigned long long)(p)->seed, name, (long long)(v).worst, (long long)(v).worst_c, (v).got,    \
+        (v).truth, (v).allowed, (v).ratio
 
-/* -- Never left ------------------------------------------------------------------------------------ */
+/* -- Never left
+ * ------------------------------------------------------------------------------------ */
 
-static void engine_case(struct problem *p, const struct at_engine *e, enum at_dtype compute, enum at_dtype out)
+static void engine_case(struct problem *p, const struct at_engine *e, enum at_dtype compute,
+                        enum at_dtype out)
 {
     for (int t = 0; t < ROWS * Dv; t++)
         p->out[t] = NAN;
@@ -27,7 +30,8 @@ static void engine_case(struct problem *p, const struct at_engine *e, enum at_dt
     p->a.plan.bc = 1 + (int64_t)(p->seed % 5);
     p->a.plan.splits = 1 + (int64_t)(p->seed % 3);
     p->a.plan.lanes = p->seed % 2 ? 4 : 1;
-    struct at_result got = {at_bhsd(p->out, out, 1, Hq, Sq, Dv), at_bhsd(p->lse, compute, 1, Hq, Sq, 1)};
+    struct at_result got = {at_bhsd(p->out, out, 1, Hq, Sq, Dv),
+                            at_bhsd(p->lse, compute, 1, Hq, Sq, 1)};
     struct at_arith arith = e->arith(&p->a);
     ck_assert_int_eq(at_forward(e, &p->a, &got), AT_OK);
     problem_bound(p, &arith);
@@ -42,10 +46,12 @@ START_TEST(our_engines_stay_within_what_they_state)
     static const double sizes[] = {0.1, 1, 10, 300};
     for (int64_t k = 0; k < 4 * count; k++) {
         struct problem p;
-        paint_problem(&p, (unsigned)bits() % 256, AT_F32, 1 + (int64_t)(bits() % MOST), sizes[k % 4]);
+        paint_problem(&p, (unsigned)bits() % 256, AT_F32, 1 + (int64_t)(bits() % MOST),
+                      sizes[k % 4]);
         problem_truth(&p);
         for (int e = 0; e < 4; e++)
-            engine_case(&p, e % 2 ? &at_standard : &at_scalar, e / 2 ? AT_F32 : AT_F64, outs[bits() % 4]);
+            engine_case(&p, e % 2 ? &at_standard : &at_scalar, e / 2 ? AT_F32 : AT_F64,
+                        outs[bits() % 4]);
         at_answer_free(&p.x);
     }
 }
@@ -84,8 +90,12 @@ START_TEST(a_simulated_machine_stays_within_what_it_states)
 {
     const struct machine *m = &machines[_i];
     static const double sizes[] = {0.1, 1, 5, 30};
-    struct at_machine sim = {float_of(m->compute), float_of(m->score), float_of(m->weight), float_of(m->sum),
-                             {0}, .rounded_sum = m->rounded_sum};
+    struct at_machine sim = {float_of(m->compute),
+                             float_of(m->score),
+                             float_of(m->weight),
+                             float_of(m->sum),
+                             {0},
+                             .rounded_sum = m->rounded_sum};
     sim.compute.flush = m->flush;
     sim.sum.rounding = m->cut ? AT_TOWARD_ZERO : AT_NEAREST;
     double worst = 0;
@@ -93,14 +103,16 @@ START_TEST(a_simulated_machine_stays_within_what_it_states)
         struct problem p;
         struct at_arith arith = arith_of(m->arith);
         bool small = m->compute != AT_F32; /* whose parts must be numbers of the format */
-        paint_problem(&p, (unsigned)bits() % 256 & (small ? BIAS | MASK | CAP | KEEP | CAUSAL : 255u),
+        paint_problem(&p,
+                      (unsigned)bits() % 256 & (small ? BIAS | MASK | CAP | KEEP | CAUSAL : 255u),
                       small ? m->compute : AT_F32, 1 + (int64_t)(bits() % MOST), sizes[k % 4]);
         problem_truth(&p);
         p.a.plan.bc = 1 + (int64_t)(bits() % 5);
         arith.tile = k % 2 ? p.a.plan.bc : 0;
         ck_assert_int_eq(at_simulate(&p.a, &sim, p.rows, p.out, p.lse), AT_OK);
         problem_bound(&p, &arith);
-        struct at_result got = {at_bhsd(p.out, AT_F64, 1, Hq, Sq, Dv), at_bhsd(p.lse, AT_F64, 1, Hq, Sq, 1)};
+        struct at_result got = {at_bhsd(p.out, AT_F64, 1, Hq, Sq, Dv),
+                                at_bhsd(p.lse, AT_F64, 1, Hq, Sq, 1)};
         struct at_verdict v = held(&p, &got, &arith);
         ck_assert_msg(v.failed == 0, REPRO, SHOWN(&p, m->arith, v));
         worst = fmax(worst, v.ratio);
@@ -111,11 +123,28 @@ START_TEST(a_simulated_machine_stays_within_what_it_states)
 }
 END_TEST
 
-/* -- As large as what is stated ------------------------------------------------------------------------ */
+/* -- As large as what is stated
+ * ------------------------------------------------------------------------ */
 
 /* One kind of error, as large as its field says (times a little less than 1), every sign chosen
  * against the column; exact otherwise. */
-enum kind { PRODUCT, SCALE, TANH, STORED, ARGUMENT, EXP, WEIGHT, SUM_U, SUM_L, LOG, QUERY, KINDS };
+enum kind {
+    PRODUCT,
+    PV,
+    SCALE,
+    TANH,
+    STORED,
+    ARGUMENT,
+    EXP,
+    RESCALED,
+    WEIGHT,
+    EVERY_WEIGHT,
+    SUM_U,
+    SUM_L,
+    SUMS,
+    LOG,
+    QUERY
+};
 
 static const struct stated {
     const char *arith;
@@ -133,7 +162,12 @@ static const struct stated {
     {"fp32,arguments=65536", ARGUMENT, 0x1p-8, 0},
     {"fp32,tile=64,exp_ulps=100", EXP, 100 * 0x1p-23, 0},
     {"fp32,tile=64,exp_ulps=65536", EXP, 0x1p-7, SINK},
+    {"fp32,exp_ulps=65536", RESCALED, 0x1p-7, 0}, /* twice */
+    {"fp32,product_eps=0.01", PV, 0.01, 0},
+    {"fp32,score=fp8-e5m2", STORED, 0x1p-3, BIAS},
     {"fp32,weight=bf16", WEIGHT, 0x1p-8, 0},
+    {"bf16-p-normalised", EVERY_WEIGHT, 0x1p-8, 0},
+    {"fp32,sum=bf16,truncates=true,tile=64", SUMS, 0x1p-6, 0}, /* two cuts of each sum */
     {"fp32,weight=fp8-e4m3", WEIGHT, 0x1p-4, KEEP},
     {"fp32,sum=bf16", SUM_U, 0x1p-8, 0}, /* one addition of each key's n - 1 */
     {"fp32,sum=bf16", SUM_L, 0x1p-8, 0},
@@ -141,13 +175,11 @@ static const struct stated {
 };
 enum { STATED = sizeof stated / sizeof *stated };
 
-static double of(const struct at_view *x, int64_t at)
-{
-    return x->data ? at_stored(x, at) : 0;
-}
+static double of(const struct at_view *x, int64_t at) { return x->data ? at_stored(x, at) : 0; }
 
 /* The score of key j in row t, with errors of sign up. */
-static double pushed_score(const struct problem *p, const struct stated *w, int64_t t, int64_t j, double up)
+static double pushed_score(const struct problem *p, const struct stated *w, int64_t t, int64_t j,
+                           double up)
 {
     const struct at_score *s = &p->a.score;
     int64_t i = t % Sq, h = t / Sq, far = i < j ? j - i : i - j;
@@ -171,7 +203,8 @@ struct pushed {
 };
 
 /* Row t, column c, pushed up (sign 1) or down; c == -1: for the lse. */
-static struct pushed pushed(const struct problem *p, const struct stated *w, int64_t t, int64_t c, double sign)
+static struct pushed pushed(const struct problem *p, const struct stated *w, int64_t t, int64_t c,
+                            double sign)
 {
     double u = 0, l = 0, M = -INFINITY, o = c < 0 ? 0 : p->x.out[t * Dv + c], e = sign * w->error;
     double gain = p->a.dropout.keep.data ? 1 / (1 - p->a.dropout.p) : 1;
@@ -180,14 +213,20 @@ static struct pushed pushed(const struct problem *p, const struct stated *w, int
     M = p->a.score.sink.data ? fmax(M, p->sink[t / Sq]) : M;
     for (int64_t j = 0; j < p->Skv; j++) {
         bool kept = gain == 1 || p->keep[t * p->Skv + j];
-        double v = c < 0 ? 1 : kept ? gain * of(&p->a.v, j * Dv + c) : 0, with = v > o ? sign : -sign;
+        double v = c < 0  ? 1
+                   : kept ? gain * of(&p->a.v, j * Dv + c)
+                          : 0,
+               with = v > o ? sign : -sign;
         with = c < 0 ? sign : with;
         double s = pushed_score(p, w, t, j, with), below = s - M;
         below += w->kind == ARGUMENT ? with * w->error * fabs(below) : 0;
-        double weight = exp(below) * (1 + (w->kind == EXP && below < 0 ? with * w->error : 0));
-        l += weight * (1 - (w->kind == SUM_L ? (o < 0 || c < 0 ? -e : e) : 0));
+        double once = 1 + (w->kind == EXP || w->kind == RESCALED ? with * w->error : 0);
+        double weight =
+            exp(below) * (below < 0 ? once : 1) * (below < 0 && w->kind == RESCALED ? once : 1);
+        bool private = (w->kind == WEIGHT && below < 0) || w->kind == EVERY_WEIGHT || w->kind == PV;
+        l += weight * (1 - (w->kind == SUM_L || w->kind == SUMS ? (o < 0 || c < 0 ? -e : e) : 0));
         u += weight * v;
-        u += (w->kind == WEIGHT && below < 0) || w->kind == SUM_U ? e * fabs(weight * v) : 0;
+        u += private || w->kind == SUM_U || w->kind == SUMS ? e * fabs(weight * v) : 0;
     }
     l += p->a.score.sink.data ? exp(p->sink[t / Sq] - M) : 0;
     return (struct pushed){u / l, M + log(l) * (1 + (w->kind == LOG ? e : 0))};
@@ -202,7 +241,8 @@ START_TEST(a_kernel_may_make_the_error_that_it_states)
     for (int64_t k = 0; k < count; k++) {
         struct problem p;
         enum at_dtype dtype = arith.compute == AT_BF16 ? AT_BF16 : AT_F32;
-        paint_problem(&p, w.parts, dtype, 2 + (int64_t)(bits() % (MOST - 1)), 1 + (double)(bits() % 4));
+        paint_problem(&p, w.parts, dtype, 2 + (int64_t)(bits() % (MOST - 1)),
+                      1 + (double)(bits() % 4));
         problem_truth(&p);
         problem_bound(&p, &arith);
         for (int64_t t = 0; t < ROWS; t++)
@@ -211,8 +251,9 @@ START_TEST(a_kernel_may_make_the_error_that_it_states)
                     struct pushed y = pushed(&p, &w, t, c, sign);
                     double B = c < 0 ? p.x.lse_bound[t] : p.x.out_bound[t * Dv + c];
                     double off = c < 0 ? y.lse - p.x.lse[t] : y.out - p.x.out[t * Dv + c];
-                    ck_assert_msg(fabs(off) <= B, "SEED=%llu: %s: row %lld column %lld off %a allowed %a",
-                                  (unsigned long long)p.seed, w.arith, (long long)t, (long long)c, off, B);
+                    ck_assert_msg(
+                        fabs(off) <= B, "SEED=%llu: %s: row %lld column %lld off %a allowed %a",
+                        (unsigned long long)p.seed, w.arith, (long long)t, (long long)c, off, B);
                     most = fmax(most, B > 0 ? fabs(off) / B : 0);
                 }
         at_answer_free(&p.x);
@@ -222,7 +263,8 @@ START_TEST(a_kernel_may_make_the_error_that_it_states)
 }
 END_TEST
 
-/* -- The shared part is exact ------------------------------------------------------------------------- */
+/* -- The shared part is exact
+ * ------------------------------------------------------------------------- */
 
 /* The largest change of a weighted mean over every choice of e^E or e^-E for each key. */
 static double exhaustive(const double *p, const double *v, int64_t n, double o, double E)
@@ -262,11 +304,13 @@ START_TEST(the_range_of_the_mean_is_found_for_small_and_large_errors)
             double exact = exhaustive(w, v, p.Skv, p.x.out[c], E), size = 0;
             for (int64_t j = 0; j < p.Skv; j++)
                 size = fmax(size, fabs(v[j]));
-            /* Nine roundings of u, eight of l: private, and no more than these of the largest value. */
+            /* Nine roundings of u, eight of l: private, and no more than these of the largest
+             * value. */
             double private = 17 * 0x1p-24 * size * (1 + 0x1p-10);
             ck_assert_msg(exact <= B, "SEED=%llu: column %lld, range %a, allowed %a",
                           (unsigned long long)p.seed, (long long)c, exact, B);
-            ck_assert_msg(B <= exact * (1 + 0x1p-5) + private, "SEED=%llu: column %lld, range %a, allowed %a",
+            ck_assert_msg(B <= exact * (1 + 0x1p-5) + private,
+                          "SEED=%llu: column %lld, range %a, allowed %a",
                           (unsigned long long)p.seed, (long long)c, exact, B);
         }
         at_answer_free(&p.x);
@@ -279,7 +323,8 @@ int main(void)
     const char *text = getenv("SEED"), *number = getenv("COUNT");
     seed = text ? strtoull(text, NULL, 10) : 1;
     count = number ? strtoll(number, NULL, 10) : count;
-    printf("SEED=%llu COUNT=%lld build/tests/check_bound\n", (unsigned long long)seed, (long long)count);
+    printf("SEED=%llu COUNT=%lld build/tests/check_bound\n", (unsigned long long)seed,
+           (long long)count);
     fflush(stdout);
     Suite *suite = suite_create("bound");
     TCase *t = tcase_create("bound");

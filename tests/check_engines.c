@@ -1,5 +1,5 @@
-/* Suite engines: scalar and standard against truth, within the bound, on problems painted over every
- * field of the descriptor; and what must not change a bit: hidden keys, batch mates, threads.
+/* Suite engines: scalar and standard against truth, within the bound, on problems painted over
+ * every field of the descriptor; and what must not change a bit: hidden keys, batch mates, threads.
  * A failure is shrunk and told as one line. SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "hold.h"
@@ -17,12 +17,10 @@ static struct paint_options given(void)
                                   .most = paint_number("MOST", 0)};
 }
 
-static int64_t count(int64_t otherwise)
-{
-    return paint_number("COUNT", otherwise);
-}
+static int64_t count(int64_t otherwise) { return paint_number("COUNT", otherwise); }
 
-/* -- Within the bound ----------------------------------------------------------------------------- */
+/* -- Within the bound -----------------------------------------------------------------------------
+ */
 
 static bool leaves_the_bound(struct problem *p, void *with)
 {
@@ -83,14 +81,15 @@ START_TEST(engines_stay_within_the_bound_of_truth_on_every_field)
     }
     for (int e = 0; e < ENGINES; e++)
         printf("%s: %lld problems, %lld numbers, %lld open, %lld unclaimed, worst ratio %.3f "
-               "(SEED=%llu)\n", engines[e]->name, (long long)n, (long long)sum[e].judged,
-               (long long)sum[e].open, (long long)sum[e].unclaimed, sum[e].ratio,
-               (unsigned long long)sum[e].seed);
+               "(SEED=%llu)\n",
+               engines[e]->name, (long long)n, (long long)sum[e].judged, (long long)sum[e].open,
+               (long long)sum[e].unclaimed, sum[e].ratio, (unsigned long long)sum[e].seed);
     fflush(stdout);
 }
 END_TEST
 
-/* -- Same bits ---------------------------------------------------------------------------------------- */
+/* -- Same bits
+ * ---------------------------------------------------------------------------------------- */
 
 /* Runs e on a descriptor into the results of p; aborts with the seed if it refuses. */
 static void forward(const struct at_engine *e, const struct at_attention *a, struct problem *p)
@@ -146,7 +145,8 @@ START_TEST(threads_and_query_tiles_change_no_bit)
 }
 END_TEST
 
-/* -- Hidden means absent --------------------------------------------------------------------------------- */
+/* -- Hidden means absent
+ * --------------------------------------------------------------------------------- */
 
 START_TEST(what_no_row_sees_changes_no_bit)
 {
@@ -197,28 +197,32 @@ START_TEST(a_row_alone_has_the_bits_that_it_has_in_its_batch)
         forward(e, &p.a, &p);
         problem_clear(&q);
         for (int64_t b = 0; b < p.B; b++)
-        for (int64_t h = 0; h < p.Hq; h++)
-        for (int64_t i = 0; i < problem_rows_of(&p, b); i++) {
-            struct hold_alone x;
-            hold_alone(&x, &q, b, h, i);
-            enum at_status status = at_forward(e, &x.a, &x.got);
-            ck_assert_msg(status == AT_OK, "%s: %s", at_strstatus(status), problem_line(&p));
-            hold_alone_free(&x);
-        }
+            for (int64_t h = 0; h < p.Hq; h++)
+                for (int64_t i = 0; i < problem_rows_of(&p, b); i++) {
+                    struct hold_alone x;
+                    hold_alone(&x, &q, b, h, i);
+                    enum at_status status = at_forward(e, &x.a, &x.got);
+                    ck_assert_msg(status == AT_OK, "%s: %s", at_strstatus(status),
+                                  problem_line(&p));
+                    hold_alone_free(&x);
+                }
         for (int64_t b = 0; b < p.B; b++) /* rows of no sequence are the batch's alone */
-        for (int64_t h = 0; h < p.Hq; h++)
-        for (int64_t i = 0; i < problem_rows_of(&p, b); i++)
-            ck_assert_msg(hold_same_row(&p, &q, b, h, i), "row (%lld,%lld,%lld) of %s\n    %s",
-                          (long long)b, (long long)h, (long long)i, problem_line(&p),
-                          paint_repro(t, given(), "check_engines"));
+            for (int64_t h = 0; h < p.Hq; h++)
+                for (int64_t i = 0; i < problem_rows_of(&p, b); i++)
+                    ck_assert_msg(hold_same_row(&p, &q, b, h, i),
+                                  "row (%lld,%lld,%lld) of %s\n    %s", (long long)b, (long long)h,
+                                  (long long)i, problem_line(&p),
+                                  paint_repro(t, given(), "check_engines"));
         problem_free(&p), problem_free(&q);
     }
 }
 END_TEST
 
-/* -- No field is ignored ------------------------------------------------------------------------------------ */
+/* -- No field is ignored
+ * ------------------------------------------------------------------------------------ */
 
-#define CHANGE(name, ...) static void name(struct at_attention *a) { __VA_ARGS__; }
+#define CHANGE(name, ...)                                                                          \
+    static void name(struct at_attention *a) { __VA_ARGS__; }
 static int64_t *lasting(const int64_t *x) { return (int64_t *)(uintptr_t)x; }
 CHANGE(to_scale, a->score.scale *= 1.5)
 CHANGE(to_softcap, a->score.softcap *= 0.5)
@@ -256,21 +260,34 @@ static const struct {
     const char *name;
     uint32_t with;
     void (*change)(struct at_attention *a);
-} changes[] = {{"scale", 0, to_scale}, {"softcap", PAINT_SOFTCAP, to_softcap},
-               {"softcap", PAINT_SOFTCAP, to_no_softcap}, {"bias", PAINT_BIAS, to_no_bias},
-               {"mask", PAINT_MASK, to_no_mask}, {"alibi", PAINT_ALIBI, to_no_alibi},
-               {"sink", PAINT_SINK, to_no_sink}, {"qscale", PAINT_DESCALE, to_no_qscale},
-               {"kscale", PAINT_DESCALE, to_no_kscale}, {"vscale", PAINT_DESCALE, to_no_vscale},
-               {"left", PAINT_WINDOW, to_left}, {"right", PAINT_WINDOW, to_right},
+} changes[] = {{"scale", 0, to_scale},
+               {"softcap", PAINT_SOFTCAP, to_softcap},
+               {"softcap", PAINT_SOFTCAP, to_no_softcap},
+               {"bias", PAINT_BIAS, to_no_bias},
+               {"mask", PAINT_MASK, to_no_mask},
+               {"alibi", PAINT_ALIBI, to_no_alibi},
+               {"sink", PAINT_SINK, to_no_sink},
+               {"qscale", PAINT_DESCALE, to_no_qscale},
+               {"kscale", PAINT_DESCALE, to_no_kscale},
+               {"vscale", PAINT_DESCALE, to_no_vscale},
+               {"left", PAINT_WINDOW, to_left},
+               {"right", PAINT_WINDOW, to_right},
                {"offset", PAINT_WINDOW | PAINT_OFFSET, to_no_offset},
-               {"q_len", PAINT_Q_LEN, to_q_len}, {"kv_len", PAINT_KV_LEN, to_kv_len},
+               {"q_len", PAINT_Q_LEN, to_q_len},
+               {"kv_len", PAINT_KV_LEN, to_kv_len},
                {"q_start", PAINT_Q_RAGGED, to_q_start},
                {"kv_start", PAINT_Q_RAGGED | PAINT_KV_RAGGED, to_kv_start},
                {"sequences", PAINT_Q_RAGGED | PAINT_KV_RAGGED, to_sequences},
-               {"p", PAINT_DROPOUT, to_p}, {"seed", PAINT_DROPOUT, to_seed},
-               {"seed", PAINT_DROPOUT, to_seed_low}, {"dropout offset", PAINT_DROPOUT, to_offset_low},
-               {"dropout offset", PAINT_DROPOUT, to_offset_high}, {"keep", PAINT_DROPOUT, to_no_keep},
-               {"table", PAINT_PAGED, to_table}, {"k", 0, to_k}, {"v", 0, to_v}, {"q", 0, to_q},
+               {"p", PAINT_DROPOUT, to_p},
+               {"seed", PAINT_DROPOUT, to_seed},
+               {"seed", PAINT_DROPOUT, to_seed_low},
+               {"dropout offset", PAINT_DROPOUT, to_offset_low},
+               {"dropout offset", PAINT_DROPOUT, to_offset_high},
+               {"keep", PAINT_DROPOUT, to_no_keep},
+               {"table", PAINT_PAGED, to_table},
+               {"k", 0, to_k},
+               {"v", 0, to_v},
+               {"q", 0, to_q},
                {"q dtype", PAINT_NARROW, to_q_dtype}};
 enum { CHANGES = sizeof changes / sizeof *changes };
 
@@ -311,14 +328,18 @@ START_TEST(a_page_is_found_through_the_width_or_the_list)
     const struct {
         struct at_pages pages;
         float first, second;
-    } turn[] = {{{table, NULL, 1}, 3, 1}, {{table, NULL, 2}, 3, 2}, {{table, NULL, 3}, 3, 0},
-                {{table, list[0], 9}, 3, 2}, {{table, list[1], 9}, 1, 0}};
+    } turn[] = {{{table, NULL, 1}, 3, 1},
+                {{table, NULL, 2}, 3, 2},
+                {{table, NULL, 3}, 3, 0},
+                {{table, list[0], 9}, 3, 2},
+                {{table, list[1], 9}, 1, 0}};
     a.score.kv_len = len;
     for (size_t t = 0; t < sizeof turn / sizeof *turn; t++) {
         struct hold h;
         a.pages = turn[t].pages;
         ck_assert(hold_truth(&h, &a));
-        ck_assert(h.truth.out[0] == (double)turn[t].first && h.truth.out[1] == (double)turn[t].second);
+        ck_assert(h.truth.out[0] == (double)turn[t].first &&
+                  h.truth.out[1] == (double)turn[t].second);
         for (int e = 0; e < ENGINES; e++) {
             ck_assert_int_eq(at_forward(engines[e], &a, &got), AT_OK);
             ck_assert(out[0] == turn[t].first && out[1] == turn[t].second);
@@ -328,27 +349,29 @@ START_TEST(a_page_is_found_through_the_width_or_the_list)
 }
 END_TEST
 
-/* -- The seed's example ---------------------------------------------------------------------------------------- */
+/* -- The seed's example
+ * ---------------------------------------------------------------------------------------- */
 
 START_TEST(four_scores_one_key_at_a_time)
 {
     float q = 1, k[] = {1000, 999, 1002, 998}, v[] = {2, -1, 4, 3}, out, lse;
     const int64_t cut[] = {1, 3};
-    struct at_attention a = at_plain(at_bhsd(&q, AT_F32, 1, 1, 1, 1), at_bhsd(k, AT_F32, 1, 1, 4, 1),
-                                     at_bhsd(v, AT_F32, 1, 1, 4, 1), 1);
+    struct at_attention a =
+        at_plain(at_bhsd(&q, AT_F32, 1, 1, 1, 1), at_bhsd(k, AT_F32, 1, 1, 4, 1),
+                 at_bhsd(v, AT_F32, 1, 1, 4, 1), 1);
     struct at_result got = {at_bhsd(&out, AT_F32, 1, 1, 1, 1), at_bhsd(&lse, AT_F32, 1, 1, 1, 1)};
     struct hold h;
     ck_assert(hold_truth(&h, &a));
     ck_assert_str_eq(hold_digits(h.truth.out[0]), "3.55301265918918");
     ck_assert_str_eq(hold_digits(h.truth.lse[0]), "1002.1851824526");
     for (int64_t tile = 1; tile <= 5; tile++)
-    for (int64_t splits = 1; splits <= 3; splits += 2)
-    for (int e = 0; e < ENGINES; e++) {
-        out = lse = NAN;
-        a.plan = (struct at_plan){.bc = tile, .splits = splits, .cut = cut};
-        hold_engine(&h, engines[e], &a, &got);
-        ck_assert_msg(h.status == AT_OK && h.verdict.failed == 0, "%s", hold_line(&h));
-    }
+        for (int64_t splits = 1; splits <= 3; splits += 2)
+            for (int e = 0; e < ENGINES; e++) {
+                out = lse = NAN;
+                a.plan = (struct at_plan){.bc = tile, .splits = splits, .cut = cut};
+                hold_engine(&h, engines[e], &a, &got);
+                ck_assert_msg(h.status == AT_OK && h.verdict.failed == 0, "%s", hold_line(&h));
+            }
     hold_free(&h);
 }
 END_TEST

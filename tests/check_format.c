@@ -10,10 +10,7 @@
 enum { NARROW = 4, TIMES = 40000 };
 static const enum at_dtype narrow[NARROW] = {AT_F16, AT_BF16, AT_F8_E4M3, AT_F8_E5M2};
 
-static uint32_t patterns(enum at_dtype d)
-{
-    return at_dtype_size(d) == 2 ? 65536 : 256;
-}
+static uint32_t patterns(enum at_dtype d) { return at_dtype_size(d) == 2 ? 65536 : 256; }
 
 /* Pattern k of the dtype as a view of one element. */
 static struct at_view one(enum at_dtype d, uint32_t k, void *memory)
@@ -59,7 +56,8 @@ static double expected(double x, enum at_dtype d)
     return d == AT_F8_E4M3 && isinf(y) ? (double)NAN : y;
 }
 
-/* -- Every pattern ------------------------------------------------------------------------------- */
+/* -- Every pattern -------------------------------------------------------------------------------
+ */
 
 START_TEST(engines_and_truth_read_the_same_numbers)
 {
@@ -80,8 +78,8 @@ START_TEST(every_number_encodes_to_its_own_pattern)
     struct at_narrow f = at_narrow_of(d);
     for (uint32_t k = 0; k < patterns(d); k++) {
         double x = at_decode(k, f);
-        ck_assert_msg(at_encode(x, f) == (isnan(x) ? f.nan : k), "%s pattern %x is %a", at_dtype_name(d),
-                      k, x);
+        ck_assert_msg(at_encode(x, f) == (isnan(x) ? f.nan : k), "%s pattern %x is %a",
+                      at_dtype_name(d), k, x);
     }
 }
 END_TEST
@@ -127,7 +125,8 @@ START_TEST(the_corners_of_fp8_are_where_the_standard_has_them)
 }
 END_TEST
 
-/* -- One rounding -------------------------------------------------------------------------------- */
+/* -- One rounding --------------------------------------------------------------------------------
+ */
 
 /* Around each number and each midpoint: exact, and the next doubles to either side. */
 START_TEST(midpoints_go_to_even_and_their_neighbours_to_the_nearer)
@@ -140,8 +139,12 @@ START_TEST(midpoints_go_to_even_and_their_neighbours_to_the_nearer)
         if (!isfinite(x))
             continue;
         double middle = isfinite(up) ? x + (up - x) / 2 : x + (x - at_decode(k - 1, f)) / 2;
-        const double near[6] = {x, nextafter(x, DBL_MAX), middle, nextafter(middle, -DBL_MAX),
-                                nextafter(middle, DBL_MAX), nextafter(x, -DBL_MAX)};
+        const double near[6] = {x,
+                                nextafter(x, DBL_MAX),
+                                middle,
+                                nextafter(middle, -DBL_MAX),
+                                nextafter(middle, DBL_MAX),
+                                nextafter(x, -DBL_MAX)};
         for (int t = 0; t < 6; t++) {
             equal(stored(near[t], d), expected(near[t], d), "store", d, near[t]);
             equal(stored(-near[t], d), expected(-near[t], d), "store", d, -near[t]);
@@ -157,11 +160,13 @@ START_TEST(storing_a_double_rounds_once)
     for (int k = 0; k < TIMES; k++) {
         double x = ldexp(paint_unit(&r), (int)paint_int(&r, -150, 130));
         /* Close to a midpoint after a first rounding to fp32: double rounding would fall here. */
-        double y = (double)(float)rounded(x, d) * (1 + at_roundoff(d) * (1 + 0x1p-40 * paint_unit(&r)));
+        double y =
+            (double)(float)rounded(x, d) * (1 + at_roundoff(d) * (1 + 0x1p-40 * paint_unit(&r)));
         equal(stored(x, d), expected(x, d), "store", d, x);
         equal(stored(y, d), expected(y, d), "store", d, y);
     }
-    const double far[] = {DBL_MAX, -DBL_MAX, DBL_MIN, 0x1p-1074, -0x1p-1074, (double)INFINITY, 0.0, -0.0};
+    const double far[] = {DBL_MAX,    -DBL_MAX,         DBL_MIN, 0x1p-1074,
+                          -0x1p-1074, (double)INFINITY, 0.0,     -0.0};
     for (size_t k = 0; k < sizeof far / sizeof *far; k++)
         equal(stored(far[k], d), expected(far[k], d), "store", d, far[k]);
     ck_assert(isnan(stored((double)NAN, d)));
@@ -201,7 +206,8 @@ START_TEST(rounding_leaves_zeros_infinities_and_nan)
 }
 END_TEST
 
-/* -- Neighbours ------------------------------------------------------------------------------------ */
+/* -- Neighbours
+ * ------------------------------------------------------------------------------------ */
 
 static double next(double x, enum at_dtype d)
 {
@@ -238,14 +244,18 @@ START_TEST(next_agrees_with_nextafter)
     for (int k = 0; k < TIMES; k++) {
         double x = ldexp(paint_unit(&r), (int)paint_int(&r, -1080, 1023));
         float y = (float)ldexp(paint_unit(&r), (int)paint_int(&r, -155, 127));
-        x = k < 10 ? fixed[k] : k % 7 == 0 ? ldexp(k % 2 ? 1 : -1, (int)paint_int(&r, -1074, 1023)) : x;
+        x = k < 10       ? fixed[k]
+            : k % 7 == 0 ? ldexp(k % 2 ? 1 : -1, (int)paint_int(&r, -1074, 1023))
+                         : x;
         equal(next(x, AT_F64), nextafter(x, (double)INFINITY) + 0, "next", AT_F64, x);
-        equal(next((double)y, AT_F32), (double)nextafterf(y, INFINITY) + 0, "next", AT_F32, (double)y);
+        equal(next((double)y, AT_F32), (double)nextafterf(y, INFINITY) + 0, "next", AT_F32,
+              (double)y);
     }
 }
 END_TEST
 
-/* -- Names and sizes --------------------------------------------------------------------------------- */
+/* -- Names and sizes
+ * --------------------------------------------------------------------------------- */
 
 START_TEST(names_find_their_dtype)
 {

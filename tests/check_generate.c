@@ -1,62 +1,8 @@
-/* The generator: paint, exact cases, restart, versions, recipes, negative controls, committed vectors.
+/* The generator: paint, exact cases, restart, versions, recipes, controls, committed vectors.
  * SPDX-License-Identifier: MIT */
-#define AT_BITS 64
-#include "vector.h"
-#include "at_math.h"
-#include "case.h"
-#include "make.h"
+#include "vectors.h"
 #include <dirent.h>
-#include <math.h>
 #include <sys/wait.h>
-
-static struct at_said said;
-static const struct at_progress quiet = {NULL, NULL};
-
-/* Small, grouped, causal, and every border of a tile of 8 inside. */
-static struct at_request small(const char *suite, enum at_dtype dtype)
-{
-    struct at_request x = at_request_plain();
-    const int64_t shape[7] = {1, 4, 2, 7, 35, 16, 3};
-    memcpy(x.shape, shape, sizeof shape);
-    x.dtype = dtype;
-    x.corner = AT_BOTTOM_RIGHT;
-    x.tile[0] = 8, x.tile[1] = 5, x.tiles = 2;
-    ck_assert_msg(at_request_suite(&x, suite, &said), "%s", said.text);
-    ck_assert_msg(at_request_check(&x, &said), "%s", said.text);
-    return x;
-}
-
-/* Vector k of the request; false: there is none. Fails where it does not fit. */
-static bool vector(struct at_vector *v, const struct at_request *want, int64_t k)
-{
-    const struct at_plot *plot;
-    int64_t tile;
-    if (!at_suite_case(want, k, &plot, &tile))
-        return false;
-    ck_assert_msg(at_vector_make(v, want, plot, tile, quiet, &said), "%s", said.text);
-    v->x.a.plan.threads = 1; /* the problems are small */
-    return true;
-}
-
-/* As a reader of the files judges: docs/generator.md. */
-static bool accepted(const struct at_vector *v, int64_t row, int64_t c, double got)
-{
-    double lo, hi;
-    unsigned char kind = at_vector_element(v, row, c, &lo, &hi);
-    double truth = c < 0 ? v->y.lse[row] : v->y.out[row * v->y.Dv + c];
-    if (isnan(got))
-        return kind == KIND_NAN || kind >= KIND_OPEN;
-    return (got >= lo && got <= hi) ||
-           ((kind == KIND_OPEN_PLUS || kind == KIND_OPEN_MINUS) && got == truth);
-}
-
-static double rounded_as(double x, enum at_dtype dtype)
-{
-    double space = 0;
-    struct at_view y = at_bhsd(&space, dtype, 1, 1, 1, 1);
-    at_store(&y, 0, x);
-    return at_load(&y, 0);
-}
 
 /* -- Paint ----------------------------------------------------------------------------------- */
 
@@ -64,9 +10,8 @@ START_TEST(painted_numbers_are_those_of_the_formula)
 {
     /* printed by tests/peers/paint.py */
     struct at_brush b = {0x123456789abcdef0u, 33};
-    ck_assert_msg(at_normal(b, 0) == -0x1.5fa11537969p-1, "%a", at_normal(b, 0));
-    ck_assert_msg(at_normal(b, 1) == -0x1.4775d299bd22p-1, "%a", at_normal(b, 1));
-    ck_assert_msg(at_normal(b, (uint64_t)5 << 32) == -0x1.1f412d7b5d74p-2, "%a", at_normal(b, (uint64_t)5 << 32));
+    ck_assert(at_normal(b, 0) == -0x1.5fa11537969p-1 && at_normal(b, 1) == -0x1.4775d299bd22p-1);
+    ck_assert(at_normal(b, (uint64_t)5 << 32) == -0x1.1f412d7b5d74p-2);
     ck_assert_int_eq(at_integer(b, 7, -100, 100), -38);
 }
 END_TEST
@@ -76,10 +21,13 @@ START_TEST(the_formula_in_the_documentation_is_the_one_that_paints)
     char command[600];
     const char *path = made_path("doc.c");
     snprintf(command, sizeof command,
-             "{ echo '#include \"at_index.h\"'; sed -n '/^    double normal(/,/^    }/p' docs/generator.md; "
-             "echo 'int main(void) { return !(normal(0x123456789abcdef0u, 33, 0) == -0x1.5fa11537969p-1 && "
+             "{ echo '#include \"at_index.h\"'; sed -n '/^    double normal(/,/^    }/p' "
+             "docs/generator.md; "
+             "echo 'int main(void) { return !(normal(0x123456789abcdef0u, 33, 0) == "
+             "-0x1.5fa11537969p-1 && "
              "normal(0x123456789abcdef0u, 33, 5ull << 32) == -0x1.1f412d7b5d74p-2); }'; } > %s && "
-             "cc -std=c11 -Iinclude -o %s.run %s && %s.run", path, path, path, path);
+             "cc -std=c11 -Iinclude -o %s.run %s && %s.run",
+             path, path, path, path);
     ck_assert_int_eq(system(command), 0);
     made_clean();
 }
@@ -141,7 +89,8 @@ START_TEST(requests_that_cannot_be_met_are_refused)
 {
     struct at_request x = at_request_plain();
     x.shape[2] = 3;
-    ck_assert(!at_request_check(&x, &said) && strstr(said.text, "Hq 4 found, expected a multiple of Hkv 3"));
+    ck_assert(!at_request_check(&x, &said) &&
+              strstr(said.text, "Hq 4 found, expected a multiple of Hkv 3"));
     x = at_request_plain(), x.shape[5] = 0;
     ck_assert(!at_request_check(&x, &said) && strstr(said.text, "D 0 found"));
     x = at_request_plain(), x.tile[0] = 1;
@@ -149,266 +98,12 @@ START_TEST(requests_that_cannot_be_met_are_refused)
     x = at_request_plain(), x.corner = AT_TOP_LEFT, x.right = 3;
     ck_assert(!at_request_check(&x, &said) && strstr(said.text, "right 3 found beside causal"));
     x = at_request_plain(), x.dtype = AT_F64, strcpy(x.arith, "fp32");
-    ck_assert(!at_request_check(&x, &said) && strstr(said.text, "expected one that holds dtype fp64"));
+    ck_assert(!at_request_check(&x, &said) &&
+              strstr(said.text, "expected one that holds dtype fp64"));
     x = at_request_plain(), strcpy(x.arith, "fp33");
     ck_assert(!at_request_check(&x, &said) && strstr(said.text, "arithmetic fp33"));
     x = at_request_plain(), x.shape[3] = x.shape[4] = x.shape[0] = 1 << 24;
     ck_assert(!at_request_check(&x, &said) && strstr(said.text, "2^34 elements"));
-}
-END_TEST
-
-/* -- Exact cases ----------------------------------------------------------------------------- */
-
-static const enum at_dtype dtypes[] = {AT_F64, AT_F32, AT_F16, AT_BF16, AT_F8_E4M3, AT_F8_E5M2};
-
-/* Masks and sizes that make rows of no key, of one, of many. */
-static struct at_request exact_request(int turn)
-{
-    struct at_request x = small("exact", dtypes[turn % 6]);
-    const int64_t windows[3] = {-1, 9, 0};
-    x.corner = (enum at_corner)(turn % 3);
-    x.left = windows[turn / 3 % 3];
-    x.right = x.corner == AT_NO_CORNER ? (turn % 2 ? 3 : -1) : 0;
-    x.shape[3] = turn % 4 == 3 ? 40 : 7; /* Sq > Skv: empty rows */
-    x.seed = (uint64_t)turn + 1;
-    return x;
-}
-
-START_TEST(an_exact_case_leaves_one_number_under_every_preset_it_holds_for)
-{
-    struct at_request want = exact_request(_i);
-    struct at_vector v;
-    int64_t held = 0;
-    for (int64_t k = 0; vector(&v, &want, k); k++) {
-        ck_assert_int_ne(v.canvas.plot->exact, AT_INEXACT);
-        for (int64_t p = 0; at_arith_at(p); p++) {
-            const struct at_arith *arith = at_arith_at(p);
-            v.arith = *arith;
-            if (!at_exact_for(v.canvas.plot->exact, arith, want.dtype) ||
-                at_bound(&v.x.a, arith, v.rows, &v.y) != AT_OK)
-                continue;
-            at_exact_claim(v.canvas.plot->exact, arith, want.dtype, &v.y);
-            for (int64_t t = 0; t < v.y.n * v.y.Dv; t++) {
-                double lo, hi;
-                unsigned char kind = at_vector_element(&v, t / v.y.Dv, t % v.y.Dv, &lo, &hi);
-                ck_assert_msg(kind == KIND_FINITE && lo == hi &&
-                                  lo == rounded_as(v.y.out[t], v.out),
-                              "%s under %s: element %lld: kind %d, %a .. %a, truth %a", v.canvas.name,
-                              arith->name, (long long)t, kind, lo, hi, v.y.out[t]);
-            }
-            held++;
-        }
-        at_vector_free(&v);
-    }
-    ck_assert_int_ge(held, want.dtype == AT_F64 ? 7 : 80);
-}
-END_TEST
-
-START_TEST(arithmetics_that_are_not_exact_are_these)
-{
-    char one[200] = "", counted[200] = "";
-    for (int64_t p = 0; at_arith_at(p); p++) {
-        const struct at_arith *x = at_arith_at(p);
-        if (!at_exact_for(AT_ONE_KEY, x, AT_F8_E4M3))
-            strcat(strcat(one, x->name), " ");
-        else if (!at_exact_for(AT_COUNTED, x, AT_F8_E4M3))
-            strcat(strcat(counted, x->name), " ");
-    }
-    ck_assert_str_eq(one, "fp32-libm-exp20 3xtf32 bf16-p-exp400 ");
-    ck_assert_str_eq(counted, "split-lse ");
-}
-END_TEST
-
-/* Machines that round everything, some of them badly. */
-static struct at_machine machine(int k)
-{
-    struct at_float single = at_float_of(AT_F32), half = at_float_of(AT_F16), brain = at_float_of(AT_BF16);
-    struct at_float cut = single, drawn = single, flush = single;
-    cut.rounding = AT_TOWARD_ZERO, drawn.rounding = AT_STOCHASTIC, flush.flush = true;
-    const struct at_machine all[] = {
-        {.compute = single},
-        {.compute = single, .own_math = true},
-        {.compute = single, .weight = brain},
-        {.compute = single, .weight = half, .score = half, .rounded_sum = true},
-        {.compute = single, .weight = at_float_of(AT_F8_E4M3), .sum = cut},
-        {.compute = cut, .weight = brain},
-        {.compute = drawn, .seed = 5},
-        {.compute = flush, .score = brain, .weight = brain},
-        {.compute = brain},
-        {.compute = half},
-    };
-    return k < (int)(sizeof all / sizeof *all) ? all[k] : (struct at_machine){0};
-}
-
-static void run_machines(struct at_vector *v, enum at_dtype dtype)
-{
-    int64_t n = v->y.n, Dv = v->y.Dv;
-    double *out = malloc((size_t)(n * (Dv + 1)) * sizeof *out);
-    ck_assert_ptr_nonnull(out);
-    for (int k = 0; machine(k).compute.p; k++) {
-        struct at_machine m = machine(k);
-        if (at_format(dtype).p > m.compute.p || (dtype == AT_BF16 && m.compute.emin == -14))
-            continue; /* it must hold every input */
-        for (int turn = 0; turn < 3; turn++) {
-            const struct at_plan plans[3] = {{.bc = 1}, {.bc = 8, .splits = 3, .merge = AT_TREE},
-                                             {.bc = 5, .splits = 2, .merge = AT_REVERSED, .lanes = 4}};
-            v->x.a.plan = plans[turn];
-            ck_assert_int_eq(at_simulate(&v->x.a, &m, v->rows, out, out + n * Dv), AT_OK);
-            for (int64_t t = 0; t < n * Dv; t++)
-                ck_assert_msg(rounded_as(out[t], v->out) == rounded_as(v->y.out[t], v->out),
-                              "%s, machine %d, plan %d: element %lld is %a, truth %a", v->canvas.name, k,
-                              turn, (long long)t, out[t], v->y.out[t]);
-        }
-    }
-    free(out);
-}
-
-START_TEST(no_machine_makes_an_error_on_an_exact_case)
-{
-    struct at_request want = exact_request(_i);
-    struct at_vector v;
-    if (want.dtype == AT_F64)
-        return; /* machines have at most 24 bits */
-    for (int64_t k = 0; vector(&v, &want, k); k++) {
-        run_machines(&v, want.dtype);
-        at_vector_free(&v);
-    }
-}
-END_TEST
-
-/* The scalar engine's result on a vector, rounded to the output dtype. */
-static double *scalar_result(struct at_vector *v, const char *fault, struct at_arith *arith)
-{
-    struct at_attention a = v->x.a;
-    a.plan = (struct at_plan){.bc = 8};
-    a.plan = at_resolve(&a);
-    int64_t n = v->y.n, Dv = v->y.Dv;
-    double *out = malloc((size_t)(n * (Dv + 1)) * sizeof *out);
-    void *space = malloc((size_t)(n * (Dv + 1)) * 8);
-    ck_assert(out && space);
-    struct at_result to = {at_bhsd(space, a.plan.compute, v->canvas.B, v->canvas.Hq, v->canvas.Sq, Dv),
-                           at_bhsd((char *)space + 8 * n * Dv, a.plan.compute, v->canvas.B, v->canvas.Hq,
-                                   v->canvas.Sq, 1)};
-    if (fault)
-        ck_assert_msg(at_mutant_run(fault, &a, &to, &said), "%s", said.text);
-    else
-        ck_assert_int_eq(at_forward(&at_scalar, &a, &to), AT_OK);
-    for (int64_t t = 0; t < n * Dv; t++)
-        out[t] = rounded_as(at_load(&to.out, t), v->out);
-    for (int64_t t = 0; t < n; t++)
-        out[n * Dv + t] = at_load(&to.lse, t);
-    *arith = at_scalar.arith(&a);
-    free(space);
-    return out;
-}
-
-static int64_t count_failed(const struct at_vector *v, const double *got, bool lse)
-{
-    int64_t failed = 0, n = v->y.n, Dv = v->y.Dv;
-    for (int64_t t = 0; t < n * Dv; t++)
-        failed += !accepted(v, t / Dv, t % Dv, got[t]);
-    for (int64_t t = 0; lse && t < n; t++)
-        failed += !accepted(v, t, -1, got[n * Dv + t]);
-    return failed;
-}
-
-START_TEST(a_correct_engine_passes_every_suite_in_every_dtype)
-{
-    struct at_request want = small("full", dtypes[_i]);
-    struct at_vector v;
-    struct at_arith arith;
-    for (int64_t k = 0; vector(&v, &want, k); k++) {
-        double *got = scalar_result(&v, NULL, &arith);
-        ck_assert_msg(count_failed(&v, got, true) == 0, "%s: %lld elements fail", v.canvas.name,
-                      (long long)count_failed(&v, got, true));
-        free(got);
-        at_vector_free(&v);
-    }
-}
-END_TEST
-
-static const char *const suites[] = {"smoke", "exact", "masks", "extreme", "splits", "adversarial"};
-static const char *const faults[] = {"lost-key@7", "lost-key@8", "twice-key@15", "head-modulo",
-                                     "lost-rescale-u", "lost-rescale-l", "causal-off-by-one"};
-
-START_TEST(a_planted_fault_fails_some_exact_case)
-{
-    struct at_request want = small("exact", AT_F32);
-    struct at_vector v;
-    struct at_arith arith;
-    int64_t failed = 0;
-    for (int64_t k = 0; vector(&v, &want, k); k++) {
-        double *got = scalar_result(&v, faults[_i], &arith);
-        failed += count_failed(&v, got, false) > 0;
-        free(got);
-        at_vector_free(&v);
-    }
-    ck_assert_msg(failed > 0, "%s", faults[_i]);
-}
-END_TEST
-
-/* -- Negative controls (catalogue, item 87) -------------------------------------------------------- */
-
-enum control { MEAN, FIRST, UNMASKED, WRONG_HEAD, NOISE, CONTROLS };
-static const char *const controls[] = {"mean of v", "v of the first key", "unmasked", "wrong head",
-                                       "noise as large as the lse"};
-
-/* Truth of the problem with something wrong. */
-static void wrong_truth(const struct at_vector *v, enum control what, struct at_answer *y)
-{
-    struct at_attention a = v->x.a;
-    if (what == UNMASKED) {
-        a.score.left = a.score.right = AT_UNBOUNDED;
-        a.score.kv_len = NULL;
-        a.score.mask = a.score.bias = (struct at_view){0};
-    } else {
-        struct at_view *of[2] = {&a.k, &a.v};
-        for (int k = 0; k < 2; k++) {
-            of[k]->data = (char *)of[k]->data + of[k]->stride[1] * at_dtype_size(of[k]->dtype);
-            of[k]->stride[1] = -of[k]->stride[1]; /* two heads, exchanged */
-        }
-    }
-    ck_assert_int_eq(at_answer_make(y, v->y.n, v->y.Dv), AT_OK);
-    ck_assert_int_eq(at_truth(&a, v->rows, y), AT_OK);
-}
-
-static double control(const struct at_vector *v, enum control what, const struct at_answer *y, int64_t t)
-{
-    int64_t Dv = v->y.Dv, row = t / Dv, c = t % Dv;
-    struct at_place p = at_place_of(&v->x.a, v->rows, row);
-    const struct at_view *x = &v->x.a.v;
-    int64_t g = p.h / 2, Skv = x->dim[2];
-    double sum = 0;
-    if (what == UNMASKED || what == WRONG_HEAD)
-        return y->out[t];
-    if (what == NOISE)
-        return v->y.out[t] + v->y.lse[row] * (t % 2 ? 1 : -1);
-    for (int64_t j = 0; j < (what == MEAN ? Skv : 1); j++)
-        sum += at_load(x, at_offset(x, p.b, g, j, c));
-    return what == MEAN ? sum / (double)Skv : sum;
-}
-
-START_TEST(negative_controls_fail_every_suite)
-{
-    struct at_request want = small(suites[_i], AT_BF16);
-    struct at_vector v;
-    int64_t failed[CONTROLS] = {0}, all = 0;
-    for (int64_t k = 0; vector(&v, &want, k); k++) {
-        for (int w = 0; w < CONTROLS; w++) {
-            struct at_answer y = {0};
-            if (w == UNMASKED || w == WRONG_HEAD)
-                wrong_truth(&v, (enum control)w, &y);
-            for (int64_t t = 0; t < v.y.n * v.y.Dv; t++)
-                failed[w] += !accepted(&v, t / v.y.Dv, t % v.y.Dv,
-                                       rounded_as(control(&v, (enum control)w, &y, t), v.out));
-            at_answer_free(&y);
-        }
-        all += v.y.n * v.y.Dv;
-        at_vector_free(&v);
-    }
-    for (int w = 0; w < CONTROLS; w++)
-        ck_assert_msg(failed[w] * 10 > all, "%s: %s fails %lld of %lld elements", suites[_i],
-                      controls[w], (long long)failed[w], (long long)all);
 }
 END_TEST
 
@@ -529,9 +224,12 @@ START_TEST(a_recipe_that_nobody_wrote_is_refused)
     static const char *const wrong[][2] = {
         {"{\"spec\":1,\"scale\":1,\"recipe\":{\"case\":\"smoke-none\"}}", "\"recipe.case\""},
         {"{\"spec\":1,\"scale\":1,\"recipe\":{\"case\":\"smoke-normal\"}}", "\"recipe.shape\""},
-        {"{\"spec\":1,\"scale\":1,\"recipe\":{\"case\":\"smoke-normal\",\"suite\":1,\"dtype\":\"fp32\","
-         "\"shape\":[1,1,1,1,1,1,0],\"window\":[-1,-1],\"causal\":\"none\",\"tile\":2}}", "Dv 0 found"},
-        {"{\"spec\":1,\"interval\":{}}", "an interval of `attest generate` found, expected its case"},
+        {"{\"spec\":1,\"scale\":1,\"recipe\":{\"case\":\"smoke-normal\",\"suite\":1,\"dtype\":"
+         "\"fp32\","
+         "\"shape\":[1,1,1,1,1,1,0],\"window\":[-1,-1],\"causal\":\"none\",\"tile\":2}}",
+         "Dv 0 found"},
+        {"{\"spec\":1,\"interval\":{}}",
+         "an interval of `attest generate` found, expected its case"},
     };
     struct made *m = calloc(1, sizeof *m);
     struct at_case x;
@@ -563,9 +261,12 @@ START_TEST(a_header_of_tiny_cases_compiles_and_holds_the_truth)
     ck_assert_msg(at_generate_header(&want, header, &done, &said), "%s", said.text);
     ck_assert_int_eq(done.cases, 10);
     FILE *f = fopen(made_path("t.c"), "w");
-    fprintf(f, "#include \"cases.h\"\nint main(void) { int bad = sizeof exact_equal_q / 8 != 4 * 7 * 16;\n"
-               "for (int t = 0; t < 4 * 7 * 3; t++) bad += exact_equal_out_lo[t] != exact_equal_out_hi[t];\n"
-               "return bad; }\n");
+    fprintf(
+        f,
+        "#include \"cases.h\"\nint main(void) { int bad = sizeof exact_equal_q / 8 != 4 * 7 * 16;\n"
+        "for (int t = 0; t < 4 * 7 * 3; t++) bad += exact_equal_out_lo[t] != "
+        "exact_equal_out_hi[t];\n"
+        "return bad; }\n");
     fclose(f);
     snprintf(command, sizeof command, "cd %s && cc -w -o t t.c && ./t", made_dir);
     ck_assert_int_eq(system(command), 0);
@@ -576,7 +277,7 @@ START_TEST(a_header_of_tiny_cases_compiles_and_holds_the_truth)
 }
 END_TEST
 
-/* -- Committed vectors, the program ---------------------------------------------------------------- */
+/* -- Committed vectors, the program ------------------------------------------------------- */
 
 static const char *const committed[] = {"smoke", "exact"};
 
@@ -614,10 +315,7 @@ static int run(const char *command, char *to, size_t size)
     snprintf(line, sizeof line, "%s %s 2>&1", attest ? attest : "build/attest", command);
     FILE *p = popen(line, "r");
     ck_assert_ptr_nonnull(p);
-    size_t n = fread(to, 1, size - 1, p);
-    to[n] = 0;
-    while (fgetc(p) != EOF)
-        ;
+    to[fread(to, 1, size - 1, p)] = 0; /* all of it: size is generous */
     return WEXITSTATUS(pclose(p));
 }
 
@@ -626,8 +324,10 @@ START_TEST(check_takes_a_whole_directory_and_counts_what_it_passes_over)
     static char text[1 << 16];
     char command[400], dir[200];
     snprintf(dir, sizeof dir, "%s", made_path("v"));
-    snprintf(command, sizeof command, "generate exact --shape 1,2,1,20,30,16,8 --dtype bf16 "
-             "--causal bottom-right --tile 8 -o %s", dir);
+    snprintf(command, sizeof command,
+             "generate exact --shape 1,2,1,20,30,16,8 --dtype bf16 "
+             "--causal bottom-right --tile 8 -o %s",
+             dir);
     ck_assert_msg(run(command, text, sizeof text) == 0, "%s", text);
     ck_assert_msg(strstr(text, "7 cases, 14 files") && strstr(text, "MANIFEST.json "), "%s", text);
     snprintf(command, sizeof command, "check scalar %s/*", dir);
@@ -664,24 +364,6 @@ START_TEST(misuse_of_generate_is_one_line_and_status_2)
 }
 END_TEST
 
-#define COUNT(x) ((int)(sizeof(x) / sizeof *(x)))
-
-static TCase *group(Suite *s, const char *name)
-{
-    TCase *t = tcase_create(name);
-    tcase_set_timeout(t, 300);
-    suite_add_tcase(s, t);
-    return t;
-}
-
-static void add_exact(TCase *t)
-{
-    tcase_add_loop_test(t, an_exact_case_leaves_one_number_under_every_preset_it_holds_for, 0, 9);
-    tcase_add_test(t, arithmetics_that_are_not_exact_are_these);
-    tcase_add_loop_test(t, no_machine_makes_an_error_on_an_exact_case, 0, 9);
-    tcase_add_loop_test(t, a_planted_fault_fails_some_exact_case, 0, COUNT(faults));
-}
-
 static void add_files(TCase *t)
 {
     tcase_add_test(t, a_second_run_writes_nothing_and_a_damaged_file_is_made_again);
@@ -705,10 +387,6 @@ int main(void)
     tcase_add_test(t, names_and_numbers_of_cases_are_their_own);
     tcase_add_loop_test(t, a_version_that_does_not_exist_is_refused, 0, COUNT(versions));
     tcase_add_test(t, requests_that_cannot_be_met_are_refused);
-    add_exact(group(s, "exact"));
-    t = group(s, "suites");
-    tcase_add_loop_test(t, a_correct_engine_passes_every_suite_in_every_dtype, 0, COUNT(dtypes));
-    tcase_add_loop_test(t, negative_controls_fail_every_suite, 0, COUNT(suites));
     add_files(group(s, "files"));
     t = group(s, "program");
     tcase_add_test(t, check_takes_a_whole_directory_and_counts_what_it_passes_over);

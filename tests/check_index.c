@@ -1,6 +1,5 @@
 /* Suite index: who sees whom, against pictures drawn here and against the second predicate of
- * problem.c; where elements lie, against 128-bit arithmetic; Philox, against Random123's known
- * answers [Salmon11]. SPDX-License-Identifier: MIT */
+ * problem.c; where elements lie, against 128-bit arithmetic. SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "paint.h"
 #include "ref.h"
@@ -9,7 +8,8 @@
 enum { TIMES = 3000 };
 static const int64_t all = AT_UNBOUNDED;
 
-/* -- Pictures: a row of text for each query row, '#' where it sees the key ------------------------- */
+/* -- Pictures: a row of text for each query row, '#' where it sees the key
+ * ------------------------- */
 
 struct drawing {
     const char *name;
@@ -49,9 +49,15 @@ static const struct drawing drawings[] = {
     {"window right of the keys", 1, all, 9, -1, -1, NULL, "... ..."},
     {"window beyond a short cache", 1, 1, 3, -1, 4, NULL, "..##.... ...#.... ........"},
     {"a band off the diagonal", 0, 1, 2, -1, -1, NULL, "..##. ...## ....#"},
-    {"one row, one key", 0, 0, 0, -1, -1, "#", "#"},
     {"a mask alone", all, all, 0, -1, -1, "#..# .... ####", "#..# .... ####"}};
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
+
+/* One head of one column; x is never read. */
+static struct at_attention plain(float *x, int64_t B, int64_t Sq, int64_t Skv)
+{
+    return at_plain(at_bhsd(x, AT_F32, B, 1, Sq, 1), at_bhsd(x, AT_F32, B, 1, Skv, 1),
+                    at_bhsd(x, AT_F32, B, 1, Skv, 1), 1);
+}
 
 /* Lines of a picture, and their width. */
 static void measure(const char *picture, int64_t *rows, int64_t *width)
@@ -68,8 +74,7 @@ START_TEST(visibility_is_as_drawn)
     float x[64] = {0};
     uint8_t mask[64];
     measure(d->picture, &Sq, &Skv);
-    struct at_attention a = at_plain(at_bhsd(x, AT_F32, 1, 1, Sq, 1), at_bhsd(x, AT_F32, 1, 1, Skv, 1),
-                                     at_bhsd(x, AT_F32, 1, 1, Skv, 1), 1);
+    struct at_attention a = plain(x, 1, Sq, Skv);
     a.score.left = d->left, a.score.right = d->right;
     a.score.offset = &d->offset;
     a.score.q_len = d->q_len < 0 ? NULL : &d->q_len;
@@ -89,7 +94,8 @@ START_TEST(visibility_is_as_drawn)
         for (int64_t j = 0; j < Skv; j++) {
             bool drawn = d->picture[i * (Skv + 1) + j] == '#';
             bool sees = j >= keys.lo && j < keys.hi && at_shown(&a, 0, 0, i, j);
-            ck_assert_msg(sees == drawn, "%s: row %lld, key %lld", d->name, (long long)i, (long long)j);
+            ck_assert_msg(sees == drawn, "%s: row %lld, key %lld", d->name, (long long)i,
+                          (long long)j);
             ck_assert_msg(problem_sees(&p, 0, 0, i, j) == drawn, "%s: problem_sees", d->name);
         }
     }
@@ -99,13 +105,12 @@ END_TEST
 /* Idea 31: max(0, i + Skv - Sq - W + 1) <= j <= i + Skv - Sq. */
 START_TEST(a_window_and_the_causal_rule_bound_from_both_sides)
 {
-    const int64_t shape[][3] = {{1, 800, 200}, {1, 200, 400}, {200, 200, 496}, {3, 5, 2}, {4, 2, 1}};
+    const int64_t shape[][3] = {
+        {1, 800, 200}, {1, 200, 400}, {200, 200, 496}, {3, 5, 2}, {4, 2, 1}};
     float x[1] = {0};
     for (size_t t = 0; t < sizeof shape / sizeof *shape; t++) {
         int64_t Sq = shape[t][0], Skv = shape[t][1], W = shape[t][2], offset = Skv - Sq;
-        struct at_attention a = at_plain(at_bhsd(x, AT_F32, 1, 1, Sq, 1),
-                                         at_bhsd(x, AT_F32, 1, 1, Skv, 1),
-                                         at_bhsd(x, AT_F32, 1, 1, Skv, 1), 1);
+        struct at_attention a = plain(x, 1, Sq, Skv);
         a.score.left = W - 1, a.score.right = 0, a.score.offset = &offset;
         struct at_sizes z = at_sizes(&a);
         for (int64_t i = 0; i < Sq; i++) {
@@ -125,8 +130,7 @@ START_TEST(bounds_at_the_ends_of_int64_do_not_overflow)
 {
     float x[1] = {0};
     int64_t far = (int64_t)1 << 48, offset[] = {far, -far};
-    struct at_attention a = at_plain(at_bhsd(x, AT_F32, 2, 1, 3, 1), at_bhsd(x, AT_F32, 2, 1, 5, 1),
-                                     at_bhsd(x, AT_F32, 2, 1, 5, 1), 1);
+    struct at_attention a = plain(x, 2, 3, 5);
     a.score.left = INT64_MAX, a.score.right = INT64_MAX, a.score.offset = offset;
     ck_assert_int_eq(at_validate(&a, NULL), AT_OK);
     struct at_sizes z = at_sizes(&a);
@@ -165,28 +169,32 @@ START_TEST(painted_problems_are_seen_alike_by_both_predicates)
         struct at_sizes z = at_sizes(&p.a);
         ck_assert(z.B == p.B && z.Sq == p.Sq && z.Skv == p.Skv && z.Dv == p.Dv && z.D == p.D);
         for (int64_t b = 0; b < p.B; b++)
-        for (int64_t h = 0; h < p.Hq; h++)
-        for (int64_t i = 0; i < problem_rows_of(&p, b); i++) {
-            struct at_span keys = at_keys(&p.a, &z, b, i);
-            for (int64_t j = 0; j < problem_keys_of(&p, b); j++) {
-                bool sees = j >= keys.lo && j < keys.hi && at_shown(&p.a, b, h, i, j);
-                ck_assert_msg(sees == problem_sees(&p, b, h, i, j), "(%lld,%lld,%lld,%lld) of %s: "
-                              "%s", (long long)b, (long long)h, (long long)i, (long long)j,
-                              problem_line(&p), paint_repro(seed + t, p.options, "check_index"));
-            }
-        }
+            for (int64_t h = 0; h < p.Hq; h++)
+                for (int64_t i = 0; i < problem_rows_of(&p, b); i++) {
+                    struct at_span keys = at_keys(&p.a, &z, b, i);
+                    for (int64_t j = 0; j < problem_keys_of(&p, b); j++) {
+                        bool sees = j >= keys.lo && j < keys.hi && at_shown(&p.a, b, h, i, j);
+                        ck_assert_msg(sees == problem_sees(&p, b, h, i, j),
+                                      "(%lld,%lld,%lld,%lld) of %s: "
+                                      "%s",
+                                      (long long)b, (long long)h, (long long)i, (long long)j,
+                                      problem_line(&p),
+                                      paint_repro(seed + t, p.options, "check_index"));
+                    }
+                }
         problem_free(&p);
     }
 }
 END_TEST
 
-/* -- Places ------------------------------------------------------------------------------------------ */
+/* -- Places
+ * ------------------------------------------------------------------------------------------ */
 
 START_TEST(offsets_are_formed_in_64_bits)
 {
-    const int64_t shape[][4] = {{8300, 16, 128, 128}, {1, 1, 70000, 65537}, {1, 1, 70000, 73728},
-                                {3, 5, 1 << 20, 1 << 12}, {1 << 20, 64, 1 << 10, 3},
-                                {65537, 65537, 65537, 1}};
+    const int64_t shape[][4] = {{8300, 16, 128, 128},      {1, 1, 70000, 65537},
+                                {1, 1, 70000, 73728},      {3, 5, 1 << 20, 1 << 12},
+                                {1 << 20, 64, 1 << 10, 3}, {65537, 65537, 65537, 1}};
     char x[1];
     for (size_t t = 0; t < sizeof shape / sizeof *shape; t++) {
         const int64_t *d = shape[t];
@@ -310,66 +318,6 @@ START_TEST(every_stored_row_has_one_place_and_every_place_its_row)
 }
 END_TEST
 
-/* -- Dropout --------------------------------------------------------------------------------------------- */
-
-START_TEST(philox_gives_the_known_answers)
-{
-    const uint32_t known[3][10] = {
-        {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
-        {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
-        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09,
-         0x94fdcceb, 0x5001e420, 0x24126ea1}};
-    for (int t = 0; t < 3; t++) {
-        const uint32_t *x = known[t];
-        struct at_four y = at_philox((struct at_four){{x[0], x[1], x[2], x[3]}}, x[4], x[5]);
-        ck_assert(memcmp(y.word, x + 6, sizeof y.word) == 0);
-    }
-}
-END_TEST
-
-/* semantics.md: e = ((b Hq + h) Sq + i) Skv + j; counter (e/4, offset), key seed, word e mod 4. */
-START_TEST(the_dropout_index_counts_weights_in_64_bits)
-{
-    char x[1];
-    const int64_t B = 3, Hq = 40, Sq = 1 << 16, Skv = 100003;
-    struct at_attention a = at_plain(at_bhsd(x, AT_F32, B, Hq, Sq, 1), at_bhsd(x, AT_F32, B, 4, Skv, 1),
-                                     at_bhsd(x, AT_F32, B, 4, Skv, 1), 1);
-    struct at_sizes z = at_sizes(&a);
-    struct paint r = paint_from(paint_seed(), 1);
-    for (int t = 0; t < TIMES; t++) {
-        int64_t b = paint_int(&r, 0, B - 1), h = paint_int(&r, 0, Hq - 1);
-        int64_t i = paint_int(&r, 0, Sq - 1), j = paint_int(&r, 0, Skv - 1);
-        __int128 e = (((__int128)b * Hq + h) * Sq + i) * Skv + j;
-        uint64_t n = (uint64_t)(e / 4), seed = paint_bits(&r), offset = paint_bits(&r);
-        struct at_four y = {{(uint32_t)n, (uint32_t)(n >> 32), (uint32_t)offset,
-                             (uint32_t)(offset >> 32)}};
-        y = at_philox(y, (uint32_t)seed, (uint32_t)(seed >> 32));
-        uint32_t word = y.word[(int)(e % 4)];
-        a.dropout = (struct at_dropout){.seed = seed, .offset = offset};
-        a.dropout.p = (double)word * 0x1p-32; /* kept iff word >= floor(p 2^32) */
-        ck_assert(at_kept(&a, &z, b, h, i, j));
-        a.dropout.p = ((double)word + 0.5) * 0x1p-32;
-        ck_assert(at_kept(&a, &z, b, h, i, j));
-        a.dropout.p = ((double)word + 1) * 0x1p-32;
-        ck_assert(a.dropout.p == 1 || !at_kept(&a, &z, b, h, i, j));
-    }
-}
-END_TEST
-
-START_TEST(an_explicit_mask_of_the_kept_replaces_the_draw)
-{
-    uint8_t keep[] = {1, 0, 2};
-    struct at_attention a = {.dropout = {.p = 0.999, .keep = at_bhsd(keep, AT_U8, 1, 1, 1, 3)}};
-    struct at_sizes z = {1, 1, 1, 1, 1, 3, 1, 1};
-    ck_assert(at_drops(&a) && at_kept(&a, &z, 0, 0, 0, 0) && !at_kept(&a, &z, 0, 0, 0, 1));
-    ck_assert(at_kept(&a, &z, 0, 0, 0, 2));
-    a.dropout.p = 0;
-    ck_assert(at_drops(&a));
-    a.dropout.keep.data = NULL;
-    ck_assert(!at_drops(&a));
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("index");
@@ -386,9 +334,6 @@ int main(void)
     tcase_add_test(c, rows_and_keys_of_painted_problems_lie_where_the_second_reader_finds_them);
     tcase_add_test(c, pages_beyond_65535_are_found);
     tcase_add_test(c, every_stored_row_has_one_place_and_every_place_its_row);
-    tcase_add_test(c, philox_gives_the_known_answers);
-    tcase_add_test(c, the_dropout_index_counts_weights_in_64_bits);
-    tcase_add_test(c, an_explicit_mask_of_the_kept_replaces_the_draw);
     suite_add_tcase(s, c);
     return paint_run(s);
 }

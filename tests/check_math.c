@@ -1,10 +1,10 @@
-/* Suite math: exp, log, tanh of at_math.h against MPFR, in units of 2 eps of the result (2 eps = one
- * ulp of 1): exp <= 1, log <= 1, tanh <= 3, as at_math.h states and the bound uses. Results below
- * the smallest normal number are held to half a subnormal more. LONG=1: exp over every fp32 argument.
- * SPDX-License-Identifier: MIT */
+/* Suite math: exp, log, tanh of at_math.h against MPFR, in units of 2 eps of the result (2 eps =
+ * one ulp of 1): exp <= 1, log <= 1, tanh <= 3, as at_math.h states and the bound uses. Results
+ * below the smallest normal number are held to half a subnormal more. LONG=1: exp over every fp32
+ * argument. SPDX-License-Identifier: MIT */
+#include "at_math.h"
 #include "paint.h"
 #include "ref.h"
-#include "at_math.h"
 #include <float.h>
 #include <stdio.h>
 
@@ -19,8 +19,8 @@ struct subject {
     double eps;
     long half; /* half the smallest subnormal is 2^half */
     double normal;
-    double lo, hi;            /* the domain */
-    double ulps;              /* as stated */
+    double lo, hi; /* the domain */
+    double ulps;   /* as stated */
 };
 
 static double exp32(double x) { return (double)at_exp32((float)x); }
@@ -29,7 +29,7 @@ static double tanh32(double x) { return (double)at_tanh32((float)x); }
 
 #define SINGLE 0x1p-24, -150, 0x1p-126
 #define DOUBLE 0x1p-53, -1075, 0x1p-1022
-enum { EXP32, EXP64, LOG32, LOG64, TANH32, TANH64, SUBJECTS };
+enum { EXP_F32, EXP_F64, LOG_F32, LOG_F64, TANH_F32, TANH_F64, SUBJECTS };
 static const struct subject subjects[SUBJECTS] = {
     {"exp fp32", exp32, mpfr_exp, SINGLE, -104, 40, 1},
     {"exp fp64", at_exp64, mpfr_exp, DOUBLE, -746, 40, 1},
@@ -44,7 +44,8 @@ struct worst {
 
 static mpfr_t x0, y, t; /* main makes them */
 
-/* |f(x) - exact| in units of 2 eps |exact|; half a subnormal is forgiven below the normal numbers. */
+/* |f(x) - exact| in units of 2 eps |exact|; half a subnormal is forgiven below the normal numbers.
+ */
 static double error_of(const struct subject *s, double x)
 {
     mpfr_set_d(x0, x, MPFR_RNDN);
@@ -83,9 +84,10 @@ static double draw(const struct subject *s, struct paint *r)
 {
     double x = paint_unit(r);
     if (s->exact == mpfr_log) /* mostly near 1, where it cancels; and over all exponents */
-        x = paint_one_in(r, 2) ? 1 + x * ldexp(1, (int)paint_int(r, -50, -1))
-                               : ldexp(1.5 + x / 2, (int)paint_int(r, s->eps > 0x1p-30 ? -126 : -1022,
-                                                                   s->eps > 0x1p-30 ? 126 : 1022));
+        x = paint_one_in(r, 2)
+                ? 1 + x * ldexp(1, (int)paint_int(r, -50, -1))
+                : ldexp(1.5 + x / 2, (int)paint_int(r, s->eps > 0x1p-30 ? -126 : -1022,
+                                                    s->eps > 0x1p-30 ? 126 : 1022));
     else if (paint_one_in(r, 3))
         x = ldexp(x, (int)paint_int(r, -60, 4));
     else
@@ -130,8 +132,8 @@ START_TEST(small_exponentials_underflow_gradually)
     struct worst w = {0, 0};
     struct paint r = paint_from(paint_seed(), 20);
     for (int k = 0; k < TIMES; k++) {
-        hold(&subjects[EXP32], (double)(float)(-95.5 + 8.5 * paint_unit(&r)), &w);
-        hold(&subjects[EXP64], -727 + 19 * paint_unit(&r), &w);
+        hold(&subjects[EXP_F32], (double)(float)(-95.5 + 8.5 * paint_unit(&r)), &w);
+        hold(&subjects[EXP_F64], -727 + 19 * paint_unit(&r), &w);
     }
     ck_assert(w.ulps <= 1);
     ck_assert(at_exp32(-103) == 0x1p-149f && at_exp32(-104) == 0 && at_exp64(-745) == 0x1p-1074);
@@ -139,7 +141,8 @@ START_TEST(small_exponentials_underflow_gradually)
 }
 END_TEST
 
-/* -- Fixed points, specials, monotone ------------------------------------------------------------ */
+/* -- Fixed points, specials, monotone ------------------------------------------------------------
+ */
 
 START_TEST(the_exponential_of_zero_is_one)
 {
@@ -153,7 +156,8 @@ START_TEST(nan_and_infinity_pass_as_the_meaning_says)
     const float f = INFINITY;
     const double d = (double)INFINITY;
     ck_assert(isnan(at_exp32(NAN)) && isnan(at_exp64((double)NAN)) && isnan(at_log32(NAN)));
-    ck_assert(isnan(at_log64((double)NAN)) && isnan(at_tanh32(NAN)) && isnan(at_tanh64((double)NAN)));
+    ck_assert(isnan(at_log64((double)NAN)) && isnan(at_tanh32(NAN)) &&
+              isnan(at_tanh64((double)NAN)));
     ck_assert(at_exp32(-f) == 0 && at_exp64(-d) == 0 && at_exp32(-FLT_MAX) == 0);
     ck_assert(at_exp64(-DBL_MAX) == 0 && at_log32(f) == f && at_log64(d) == d);
     ck_assert(at_tanh32(f) == 1 && at_tanh32(-f) == -1 && at_tanh64(d) == 1 && at_tanh64(-d) == -1);
@@ -188,7 +192,8 @@ START_TEST(tanh_is_odd_and_never_exceeds_one)
 }
 END_TEST
 
-/* -- The gain of dropout, distances --------------------------------------------------------------- */
+/* -- The gain of dropout, distances ---------------------------------------------------------------
+ */
 
 START_TEST(the_gain_of_dropout_is_rounded_once)
 {
@@ -216,9 +221,11 @@ START_TEST(a_distance_is_rounded_once_and_has_no_sign)
 }
 END_TEST
 
-/* -- Every argument (make check-long) -------------------------------------------------------------- */
+/* -- Every argument (make check-long)
+ * -------------------------------------------------------------- */
 
-/* The double of libm is off by at most 2^-52 relative: MPFR is asked only where that could matter. */
+/* The double of libm is off by at most 2^-52 relative: MPFR is asked only where that could matter.
+ */
 START_TEST(exp_errs_by_at_most_one_for_every_fp32_argument)
 {
     struct worst w = {0, 0};
@@ -231,10 +238,10 @@ START_TEST(exp_errs_by_at_most_one_for_every_fp32_argument)
             double x = (double)at_float(sign << 31 | k), e = exp(x);
             double off = fabs((double)at_exp32((float)x) - e) - 0x1p-51 * e;
             if (off > w.ulps * 0x1p-23 * e || e < 0x1p-125)
-                hold(&subjects[EXP32], x, &w);
+                hold(&subjects[EXP_F32], x, &w);
         }
     printf("every fp32 argument in [-104, 40]: ");
-    close_subject(&subjects[EXP32], w);
+    close_subject(&subjects[EXP_F32], w);
 }
 END_TEST
 

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- Truth and verdict ------------------------------------------------------------------------------ */
+/* -- Truth and verdict
+ * ------------------------------------------------------------------------------ */
 
 bool hold_truth(struct hold *h, const struct at_attention *a)
 {
@@ -30,10 +31,7 @@ void hold_engine(struct hold *h, const struct at_engine *e, const struct at_atte
         h->status = at_compare(a, to, h->rows, &arith, &h->truth, NULL, &h->verdict);
 }
 
-void hold_free(struct hold *h)
-{
-    at_answer_free(&h->truth);
-}
+void hold_free(struct hold *h) { at_answer_free(&h->truth); }
 
 static bool same(const double *x, const double *y, int64_t n)
 {
@@ -55,10 +53,12 @@ const char *hold_line(const struct hold *h)
 {
     static char text[400];
     const struct at_verdict *v = &h->verdict;
-    snprintf(text, sizeof text, "%s, %lld of %lld fail, worst row %lld column %lld: got %.9g (%a), truth "
-             "%.17g (%a), in %a .. %a, allowed %.3g, ratio %.4g", at_strstatus(h->status),
-             (long long)v->failed, (long long)v->judged, (long long)v->worst, (long long)v->worst_c,
-             v->got, v->got, v->truth, v->truth, v->lo, v->hi, v->allowed, v->ratio);
+    snprintf(text, sizeof text,
+             "%s, %lld of %lld fail, worst row %lld column %lld: got %.9g (%a), truth "
+             "%.17g (%a), in %a .. %a, allowed %.3g, ratio %.4g",
+             at_strstatus(h->status), (long long)v->failed, (long long)v->judged,
+             (long long)v->worst, (long long)v->worst_c, v->got, v->got, v->truth, v->truth, v->lo,
+             v->hi, v->allowed, v->ratio);
     return text;
 }
 
@@ -69,7 +69,8 @@ const char *hold_digits(double x)
     return text;
 }
 
-/* -- Poison ------------------------------------------------------------------------------------------- */
+/* -- Poison
+ * ------------------------------------------------------------------------------------------- */
 
 enum { HOLDS = 48 };
 
@@ -127,17 +128,17 @@ static void mark_all(const struct problem *p, struct marks *m)
     const struct at_view *mask = &p->a.score.mask, *bias = &p->a.score.bias;
     bare.a.score.mask.data = bare.a.score.bias.data = NULL;
     for (int64_t b = 0; b < p->B; b++)
-    for (int64_t h = 0; h < p->Hq; h++)
-    for (int64_t i = 0; i < problem_rows_of(p, b); i++)
-    for (int64_t j = 0; j < problem_keys_of(p, b); j++) {
-        if (problem_sees(p, b, h, i, j))
-            mark_key(p, m, b, h, i, j);
-        if (!problem_sees(&bare, b, h, i, j))
-            continue;
-        mark(p, m, mask, at_offset(mask, b, h, i, j));
-        if (!mask->data || paint_get(mask, b, h, i, j) != 0)
-            mark(p, m, bias, at_offset(bias, b, h, i, j));
-    }
+        for (int64_t h = 0; h < p->Hq; h++)
+            for (int64_t i = 0; i < problem_rows_of(p, b); i++)
+                for (int64_t j = 0; j < problem_keys_of(p, b); j++) {
+                    if (problem_sees(p, b, h, i, j))
+                        mark_key(p, m, b, h, i, j);
+                    if (!problem_sees(&bare, b, h, i, j))
+                        continue;
+                    mark(p, m, mask, at_offset(mask, b, h, i, j));
+                    if (!mask->data || paint_get(mask, b, h, i, j) != 0)
+                        mark(p, m, bias, at_offset(bias, b, h, i, j));
+                }
 }
 
 /* Every slot of x's memory that nobody looks at. */
@@ -165,15 +166,16 @@ void hold_poison(struct problem *p, double poison)
         if (!(m.byte[k] = calloc(p->bytes[k] + 8, 1)))
             abort();
     mark_all(p, &m);
-    const struct at_view *x[] = {&p->a.q, &p->a.k, &p->a.v, &s->bias, &s->mask, &s->qscale, &s->kscale,
-                                 &s->vscale, &p->a.dropout.keep};
+    const struct at_view *x[] = {&p->a.q,    &p->a.k,    &p->a.v,    &s->bias,          &s->mask,
+                                 &s->qscale, &s->kscale, &s->vscale, &p->a.dropout.keep};
     for (size_t k = 0; k < sizeof x / sizeof *x; k++)
         spoil(p, &m, x[k], poison);
     for (int k = 0; k < p->count; k++)
         free(m.byte[k]);
 }
 
-/* -- A row alone ---------------------------------------------------------------------------------------- */
+/* -- A row alone
+ * ---------------------------------------------------------------------------------------- */
 
 /* x from element (b,h,s,0) on, with n rows of it; absent stays absent. */
 static struct at_view part(struct at_view x, int64_t at, int64_t n, int64_t columns)
@@ -210,8 +212,8 @@ static void alone_plan(struct hold_alone *x, const struct problem *p)
     x->a.plan.cut = x->cut;
 }
 
-static void alone_keep(struct hold_alone *x, const struct problem *p, int64_t b, int64_t h, int64_t i,
-                       int64_t Skv)
+static void alone_keep(struct hold_alone *x, const struct problem *p, int64_t b, int64_t h,
+                       int64_t i, int64_t Skv)
 {
     x->keep = malloc((size_t)Skv + 1);
     if (!x->keep)
@@ -229,11 +231,11 @@ void hold_alone(struct hold_alone *x, const struct problem *p, int64_t b, int64_
     *x = (struct hold_alone){.offset = i + (s->offset ? s->offset[b] : 0),
                              .q_len = !s->q_len || i < s->q_len[b],
                              .kv_len = s->kv_len ? s->kv_len[b] : Skv};
-    x->a = at_plain(part(p->a.q, problem_row(p, &p->a.q, b, h, i), 1, p->D), keys(p, &p->a.k, b, g, Skv),
-                    keys(p, &p->a.v, b, g, Skv), s->scale);
+    x->a = at_plain(part(p->a.q, problem_row(p, &p->a.q, b, h, i), 1, p->D),
+                    keys(p, &p->a.k, b, g, Skv), keys(p, &p->a.v, b, g, Skv), s->scale);
     if (p->a.pages.table)
-        x->a.pages.table = p->a.pages.table + (p->a.pages.indptr ? p->a.pages.indptr[b]
-                                                                  : b * p->a.pages.width);
+        x->a.pages.table =
+            p->a.pages.table + (p->a.pages.indptr ? p->a.pages.indptr[b] : b * p->a.pages.width);
     x->a.pages.width = (x->kv_len + p->a.k.dim[2]) / at_max(1, p->a.k.dim[2]);
     struct at_score *y = &x->a.score;
     y->softcap = s->softcap, y->left = s->left, y->right = s->right;
@@ -258,7 +260,8 @@ void hold_alone_free(struct hold_alone *x)
     free(x->keep);
 }
 
-bool hold_same_row(const struct problem *p, const struct problem *q, int64_t b, int64_t h, int64_t i)
+bool hold_same_row(const struct problem *p, const struct problem *q, int64_t b, int64_t h,
+                   int64_t i)
 {
     const struct at_view *x[2] = {&p->got.out, &p->got.lse}, *y[2] = {&q->got.out, &q->got.lse};
     for (int t = 0; t < 2; t++) {

@@ -1,5 +1,5 @@
-/* Holds an engine to truth: at_forward - at_truth - at_bound - at_compare; and two ways to disturb a
- * painted problem that must not change a bit. SPDX-License-Identifier: MIT */
+/* Holds an engine to truth: at_forward - at_truth - at_bound - at_compare; and two ways to disturb
+ * a painted problem that must not change a bit. SPDX-License-Identifier: MIT */
 #ifndef HOLD_H
 #define HOLD_H
 
@@ -8,7 +8,7 @@
 struct hold {
     struct at_answer truth; /* of all rows, then the bound of the last engine */
     struct at_rows rows;
-    enum at_status status;  /* of the last step */
+    enum at_status status; /* of the last step */
     struct at_verdict verdict;
 };
 
@@ -38,6 +38,7 @@ struct hold_alone {
 };
 void hold_alone(struct hold_alone *x, const struct problem *p, int64_t b, int64_t h, int64_t i);
 void hold_alone_free(struct hold_alone *x);
-bool hold_same_row(const struct problem *p, const struct problem *q, int64_t b, int64_t h, int64_t i);
+bool hold_same_row(const struct problem *p, const struct problem *q, int64_t b, int64_t h,
+                   int64_t i);
 
 #endif

@@ -49,7 +49,8 @@ static inline void *made_add(struct made *m, const char *name, enum at_dtype dty
     return data;
 }
 
-#define EXTENTS(...) (const int64_t[]){__VA_ARGS__}
+#define EXTENTS(...)                                                                               \
+    (const int64_t[]) { __VA_ARGS__ }
 
 static inline void *made_list(struct made *m, const char *name, int64_t n, const int64_t *list)
 {
@@ -84,6 +85,18 @@ static inline const char *made_path(const char *name)
     turn = (turn + 1) % 4;
     snprintf(path[turn], sizeof path[turn], "%s/%s", made_dir, name);
     return path[turn];
+}
+
+/* A link to a device: a writer that wrongly renames over it, run as root, then replaces the link
+ * and not the machine's device. Tests hand no writer a name under /dev. */
+static inline const char *made_device(const char *name)
+{
+    char device[40];
+    const char *path = made_path(name);
+    snprintf(device, sizeof device, "/dev/%s", name);
+    unlink(path);
+    ck_assert_int_eq(symlink(device, path), 0);
+    return path;
 }
 
 static inline void made_clean(void)
@@ -134,6 +147,19 @@ static inline size_t made_read(const char *path, char *to, size_t most)
     size_t n = fread(to, 1, most, f);
     fclose(f);
     return n;
+}
+
+/* Runs a suite of one case; its failures. */
+static inline int run_suite(const char *name, TCase *t)
+{
+    Suite *suite = suite_create(name);
+    tcase_set_timeout(t, 120);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed;
 }
 
 #endif

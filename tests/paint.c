@@ -94,10 +94,10 @@ static void fill(const struct problem *p, enum tensor t, const struct at_view *x
     if (x->dtype == AT_F8_E4M3)
         how.hide = 0; /* it has no infinity */
     for (int64_t b = 0; b < x->dim[0]; b++)
-    for (int64_t h = 0; h < x->dim[1]; h++)
-    for (int64_t s = 0; s < x->dim[2]; s++)
-    for (int64_t c = 0; c < x->dim[3]; c++)
-        paint_put(x, at_offset(x, b, h, s, c), draw_value(&r, how));
+        for (int64_t h = 0; h < x->dim[1]; h++)
+            for (int64_t s = 0; s < x->dim[2]; s++)
+                for (int64_t c = 0; c < x->dim[3]; c++)
+                    paint_put(x, at_offset(x, b, h, s, c), draw_value(&r, how));
 }
 
 static struct at_view draw_tensor(struct problem *p, enum tensor t, const int64_t dim[4],
@@ -122,7 +122,8 @@ static void draw_sizes(struct problem *p)
 {
     struct paint r = stream(p, SIZES + 1);
     int64_t most = p->options.most ? p->options.most : 18, tile = at_min(draw_tile(p), 8);
-    const int64_t near[] = {1, 2, 3, 5, 7, 11, 13, tile, tile + 1, at_max(1, tile - 1), 2 * tile + 1};
+    const int64_t near[] = {1,           2, 3, 5, 7, 11, 13, tile, tile + 1, at_max(1, tile - 1),
+                            2 * tile + 1};
     const int64_t group = paint_int(&r, 2, 3);
     p->B = paint_int(&r, 1, 3);
     p->Hkv = paint_int(&r, 1, 2);
@@ -233,6 +234,13 @@ static void draw_keys(struct problem *p, int64_t dim[4])
 
 /* -- Scores, dropout, plan --------------------------------------------------------------------- */
 
+/* Is it this one of four that is huge? */
+static bool huge(const struct problem *p, int64_t which)
+{
+    struct paint r = stream(p, VALUES + 53);
+    return (p->fields & PAINT_HUGE) && paint_int(&r, 0, 3) == which;
+}
+
 static void draw_numbers(struct problem *p)
 {
     struct at_score *s = &p->a.score;
@@ -242,6 +250,11 @@ static void draw_numbers(struct problem *p)
     s->scale = p->fields & PAINT_SCALE ? scale[paint_int(&r, 0, 4)] : 1 / sqrt((double)p->D);
     s->softcap = p->fields & PAINT_SOFTCAP ? 0.25 + 20 * fabs(paint_unit(&r)) : 0;
     s->left = s->right = AT_UNBOUNDED;
+    const double far[] = {0x1p-160, 0x1p140, 0x1p-1000, 0x1p1000, 0x1p-140, 0x1p120};
+    if (huge(p, 3) && s->softcap > 0)
+        s->softcap = far[paint_int(&r, 4, 5)];
+    else if (huge(p, 3))
+        s->scale = far[paint_int(&r, 0, 5)];
     if (p->fields & PAINT_WINDOW) {
         s->left = paint_one_in(&r, 2) ? AT_UNBOUNDED : paint_int(&r, 0, p->Skv);
         s->right = paint_one_in(&r, 4) ? AT_UNBOUNDED : paint_int(&r, 0, p->Skv) / 2;
@@ -258,7 +271,8 @@ static void draw_optional(struct problem *p)
     struct paint r = stream(p, VALUES + 51);
     const int64_t full[4] = {p->B, p->Hq, p->Sq, p->Skv}, head[4] = {1, p->Hq, 1, 1};
     const int64_t query[4] = {p->B, p->Hq, p->Sq, 1}, key[4] = {p->B, p->Hkv, p->Skv, 1};
-    const struct values some = {1, 4, 0, 0}, any = {2, 8, 5, 0}, scales = {1.5, 0, 0, 0};
+    const struct values some = {1, 4, 0, 0}, scales = {1.5, 0, 0, 0};
+    const struct values any = {huge(p, 2) ? 0x1.fffffep127 : 2, 8, 5, 0};
     bool drawn = paint_one_in(&r, 2);
     const double p_drop[] = {0.1, 0.25, 0.5, 0.9};
     if (p->fields & PAINT_MASK)
@@ -277,8 +291,8 @@ static void draw_optional(struct problem *p)
         s->vscale = draw_tensor(p, VSCALE, key, scales);
     if (!(p->fields & PAINT_DROPOUT))
         return;
-    p->a.dropout = (struct at_dropout){p_drop[paint_int(&r, 0, 3)], paint_bits(&r), paint_bits(&r),
-                                       {.data = NULL}};
+    p->a.dropout = (struct at_dropout){
+        p_drop[paint_int(&r, 0, 3)], paint_bits(&r), paint_bits(&r), {.data = NULL}};
     if (!drawn)
         p->a.dropout.keep = draw_tensor(p, KEEP, full, some);
 }
@@ -314,19 +328,16 @@ static void draw_plan(struct problem *p)
 /* -- The problem ------------------------------------------------------------------------------- */
 
 /* How often each field occurs: about once in `in`. */
-const struct paint_chance paint_chances[] = {{PAINT_MASK, 4, "mask"},        {PAINT_BIAS, 3, "bias"},
-              {PAINT_ALIBI, 4, "alibi"},      {PAINT_SINK, 4, "sink"},
-              {PAINT_SOFTCAP, 4, "softcap"},  {PAINT_WINDOW, 3, "window"},
-              {PAINT_OFFSET, 2, "offset"},    {PAINT_Q_LEN, 5, "q_len"},
-              {PAINT_KV_LEN, 4, "kv_len"},    {PAINT_Q_RAGGED, 6, "q_ragged"},
-              {PAINT_KV_RAGGED, 6, "kv_ragged"}, {PAINT_PAGED, 5, "paged"},
-              {PAINT_DROPOUT, 5, "dropout"},  {PAINT_DESCALE, 4, "descale"},
-              {PAINT_GROUPS, 3, "groups"},    {PAINT_STRIDES, 2, "strides"},
-              {PAINT_LATENT, 8, "latent"},    {PAINT_NARROW, 2, "narrow"},
-              {PAINT_WIDE, 5, "wide"},        {PAINT_SCALE, 3, "scale"},
-              {PAINT_LARGE, 5, "large"},      {PAINT_SPECIAL, 10, "special"},
-              {PAINT_PLAN, 2, "plan"},        {PAINT_SPLITS, 3, "splits"},
-              {PAINT_OUT, 3, "out"},          {PAINT_ZERO, 25, "zero"}};
+const struct paint_chance paint_chances[] = {
+    {PAINT_MASK, 4, "mask"},         {PAINT_BIAS, 3, "bias"},           {PAINT_ALIBI, 4, "alibi"},
+    {PAINT_SINK, 4, "sink"},         {PAINT_SOFTCAP, 4, "softcap"},     {PAINT_WINDOW, 3, "window"},
+    {PAINT_OFFSET, 2, "offset"},     {PAINT_Q_LEN, 5, "q_len"},         {PAINT_KV_LEN, 4, "kv_len"},
+    {PAINT_Q_RAGGED, 6, "q_ragged"}, {PAINT_KV_RAGGED, 6, "kv_ragged"}, {PAINT_PAGED, 5, "paged"},
+    {PAINT_DROPOUT, 5, "dropout"},   {PAINT_DESCALE, 4, "descale"},     {PAINT_GROUPS, 3, "groups"},
+    {PAINT_STRIDES, 2, "strides"},   {PAINT_LATENT, 8, "latent"},       {PAINT_NARROW, 2, "narrow"},
+    {PAINT_WIDE, 5, "wide"},         {PAINT_SCALE, 3, "scale"},         {PAINT_LARGE, 5, "large"},
+    {PAINT_SPECIAL, 10, "special"},  {PAINT_PLAN, 2, "plan"},           {PAINT_SPLITS, 3, "splits"},
+    {PAINT_OUT, 3, "out"},           {PAINT_ZERO, 25, "zero"},          {PAINT_HUGE, 12, "huge"}};
 const int paint_chances_n = sizeof paint_chances / sizeof *paint_chances;
 
 static void draw_results(struct problem *p, const int64_t rows[4])
@@ -339,8 +350,8 @@ static void draw_results(struct problem *p, const int64_t rows[4])
     p->results = p->count;
     p->got.out = make_view(p, OUT, any ? (enum at_dtype)paint_int(&r, AT_F64, AT_F8_E5M2) : dtype,
                            out, false);
-    p->got.lse = make_view(p, LSE, any ? (enum at_dtype)paint_int(&r, AT_F64, AT_BF16) : dtype, lse,
-                           false);
+    p->got.lse =
+        make_view(p, LSE, any ? (enum at_dtype)paint_int(&r, AT_F64, AT_BF16) : dtype, lse, false);
     if (any && paint_one_in(&r, 4))
         p->got.lse.data = NULL;
 }
@@ -351,8 +362,10 @@ static void draw_values(struct problem *p, const int64_t queries[4], const int64
     int64_t special = p->fields & PAINT_SPECIAL ? 25 : 0;
     struct values plain = {2, 12, 0, special};
     struct paint r = stream(p, LAYOUT + 50);
+    plain.size = huge(p, 0) ? 0x1.8p127 : 2;
     p->a.v = make_view(p, V, draw_dtype(p, V), values, true);
     fill(p, V, &p->a.v, plain);
+    plain.size = 2;
     p->a.k = make_view(p, K, draw_dtype(p, K), keys, true);
     fill(p, K, &p->a.k, plain);
     if (p->fields & PAINT_LATENT) {
@@ -361,7 +374,7 @@ static void draw_values(struct problem *p, const int64_t queries[4], const int64
         p->a.v.dim[3] = p->Dv;
         p->a.v.data = (char *)p->a.k.data + column * p->a.k.stride[3] * at_dtype_size(p->a.k.dtype);
     }
-    plain.size = p->fields & PAINT_LARGE ? 200 : 2;
+    plain.size = huge(p, 1) ? 0x1p126 : p->fields & PAINT_LARGE ? 200 : 2;
     p->a.q = make_view(p, Q, draw_dtype(p, Q), queries, true);
     fill(p, Q, &p->a.q, plain);
 }

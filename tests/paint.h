@@ -51,7 +51,8 @@ enum paint_field {
     PAINT_SPLITS = 1 << 23,  /* splits, cut points, merge orders */
     PAINT_OUT = 1 << 24,     /* out and lse of any float dtype, lse perhaps absent */
     PAINT_ZERO = 1 << 25,    /* an extent of 0 */
-    PAINT_FIELDS = (1 << 26) - 1
+    PAINT_HUGE = 1 << 26,    /* a tensor or number near the ends of fp32: rows without a claim */
+    PAINT_FIELDS = (1 << 27) - 1
 };
 
 /* A field occurs about once in `in` problems. */
@@ -72,10 +73,11 @@ struct paint_options {
 struct problem {
     uint64_t seed;
     struct paint_options options;
-    uint32_t fields;          /* what occurs */
-    struct at_attention a;    /* valid */
-    struct at_result got;     /* every byte 0xff: NaN; reset by problem_clear */
-    int64_t B, Hq, Hkv, Sq, Skv, D, Dv; /* Sq, Skv: the longest lengths of ragged or paged batches */
+    uint32_t fields;       /* what occurs */
+    struct at_attention a; /* valid */
+    struct at_result got;  /* every byte 0xff: NaN; reset by problem_clear */
+    int64_t B, Hq, Hkv, Sq, Skv, D,
+        Dv; /* Sq, Skv: the longest lengths of ragged or paged batches */
     void *owned[48];
     size_t bytes[48];
     int count, results; /* owned[results ..]: memory of got */
@@ -96,7 +98,8 @@ int64_t problem_key(const struct problem *p, const struct at_view *x, int64_t b,
                     int64_t j);
 int64_t problem_row(const struct problem *p, const struct at_view *x, int64_t b, int64_t h,
                     int64_t i);
-int64_t problem_rows_of(const struct problem *p, int64_t b); /* rows that sequence b has in memory */
+int64_t problem_rows_of(const struct problem *p,
+                        int64_t b); /* rows that sequence b has in memory */
 int64_t problem_keys_of(const struct problem *p, int64_t b);
 
 /* One number of any dtype, rounded once (a U8: 0 or not); one element, exactly. */
@@ -107,16 +110,20 @@ double paint_get(const struct at_view *x, int64_t b, int64_t h, int64_t s, int64
 typedef bool problem_fails(struct problem *p, void *with);
 struct paint_options paint_shrink(uint64_t seed, struct paint_options from, problem_fails *fails,
                                   void *with);
-/* "SEED=7 COUNT=1 WITHOUT=0x80 MOST=3 build/tests/check_engines": one problem, in a static buffer. */
+/* "SEED=7 COUNT=1 WITHOUT=0x80 MOST=3 build/tests/check_engines": one problem, in a static buffer.
+ */
 const char *paint_repro(uint64_t seed, struct paint_options options, const char *suite);
 /* The shapes and fields of p, in a static buffer. */
 const char *problem_line(const struct problem *p);
 
+/* memory.c: malloc fills with NaN; the allocation counted down to fails (0: none does). */
+extern int64_t memory_countdown;
+
 /* -- A suite ----------------------------------------------------------------------------------- */
 
-uint64_t paint_seed(void);                   /* SEED, default 1; printed by the first call */
+uint64_t paint_seed(void); /* SEED, default 1; printed by the first call */
 int64_t paint_number(const char *name, int64_t otherwise); /* another number of the environment */
-int paint_run(Suite *suite);                 /* exit status */
+int paint_run(Suite *suite);                               /* exit status */
 /* Equal to the bit, or both NaN. */
 bool paint_same(const struct at_view *x, const struct at_view *y);
 

@@ -1,5 +1,5 @@
-/* Painted numbers in every dtype, as one hash, for machines where nothing else of the generator can be
- * built (AArch64 without its MPFR). Prints it. SPDX-License-Identifier: MIT */
+/* Painted numbers in every dtype, as one hash, for machines where nothing else of the generator can
+ * be built (AArch64 without its MPFR). Prints it. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
 #include "brush.h"
@@ -14,7 +14,8 @@ int main(void)
             struct at_brush b = {0x123456789abcdef0u, (uint32_t)(16 * d + 1)};
             unsigned char bytes[8] = {0};
             struct at_view to = {bytes, dtypes[d], {1, 1, 1, 1}, {1, 1, 1, 1}};
-            at_store(&to, 0, n % 5 ? at_normal(b, n * n) : (double)at_integer(b, n, -1000, 1000) / 3);
+            at_store(&to, 0,
+                     n % 5 ? at_normal(b, n * n) : (double)at_integer(b, n, -1000, 1000) / 3);
             for (int k = 0; k < 8; k++)
                 hash = (hash ^ bytes[k]) * 0x100000001b3u;
             count++;

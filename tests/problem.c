@@ -28,10 +28,7 @@ int64_t paint_int(struct paint *r, int64_t lo, int64_t hi)
     return lo + (int64_t)(paint_bits(r) % (uint64_t)(hi - lo + 1));
 }
 
-bool paint_one_in(struct paint *r, int64_t n)
-{
-    return paint_int(r, 1, n) == n;
-}
+bool paint_one_in(struct paint *r, int64_t n) { return paint_int(r, 1, n) == n; }
 
 double paint_unit(struct paint *r)
 {
@@ -85,15 +82,17 @@ bool problem_gaps_untouched(const struct problem *p)
     bool good = true;
     for (int t = 0; t < 2; t++) {
         int64_t size = at_dtype_size(x[t]->dtype);
-        unsigned char *memory = p->owned[p->results + t], *mark = calloc(p->bytes[p->results + t], 1);
+        unsigned char *memory = p->owned[p->results + t],
+                      *mark = calloc(p->bytes[p->results + t], 1);
         if (!mark)
             abort();
         for (int64_t b = 0; x[t]->data && b < x[t]->dim[0]; b++)
-        for (int64_t h = 0; h < x[t]->dim[1]; h++)
-        for (int64_t s = 0; s < x[t]->dim[2]; s++)
-        for (int64_t c = 0; c < x[t]->dim[3]; c++)
-            memset(mark + ((unsigned char *)x[t]->data - memory) + at_offset(x[t], b, h, s, c) * size,
-                   1, (size_t)size);
+            for (int64_t h = 0; h < x[t]->dim[1]; h++)
+                for (int64_t s = 0; s < x[t]->dim[2]; s++)
+                    for (int64_t c = 0; c < x[t]->dim[3]; c++)
+                        memset(mark + ((unsigned char *)x[t]->data - memory) +
+                                   at_offset(x[t], b, h, s, c) * size,
+                               1, (size_t)size);
         for (size_t k = 0; k < p->bytes[p->results + t]; k++)
             good = good && (mark[k] || memory[k] == 0xff);
         free(mark);
@@ -173,7 +172,8 @@ struct paint_options paint_shrink(uint64_t seed, struct paint_options from, prob
         next.without |= paint_chances[k].field;
         best = still_fails(seed, next, fails, with) ? next : best;
     }
-    for (int64_t most = best.most ? best.most : 18; most > 1; most = most > 4 ? most / 2 : most - 1) {
+    for (int64_t most = best.most ? best.most : 18; most > 1;
+         most = most > 4 ? most / 2 : most - 1) {
         next = best;
         next.most = most > 4 ? most / 2 : most - 1;
         best = still_fails(seed, next, fails, with) ? next : best;
@@ -233,12 +233,12 @@ int paint_run(Suite *suite)
 bool paint_same(const struct at_view *x, const struct at_view *y)
 {
     for (int64_t b = 0; b < x->dim[0]; b++)
-    for (int64_t h = 0; h < x->dim[1]; h++)
-    for (int64_t s = 0; s < x->dim[2]; s++)
-    for (int64_t c = 0; c < x->dim[3]; c++) {
-        double a = paint_get(x, b, h, s, c), z = paint_get(y, b, h, s, c);
-        if (at_bits64(a) != at_bits64(z) && !(isnan(a) && isnan(z)))
-            return false;
-    }
+        for (int64_t h = 0; h < x->dim[1]; h++)
+            for (int64_t s = 0; s < x->dim[2]; s++)
+                for (int64_t c = 0; c < x->dim[3]; c++) {
+                    double a = paint_get(x, b, h, s, c), z = paint_get(y, b, h, s, c);
+                    if (at_bits64(a) != at_bits64(z) && !(isnan(a) && isnan(z)))
+                        return false;
+                }
     return true;
 }

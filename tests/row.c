@@ -20,10 +20,7 @@ struct state {
     at_real m, l, u[Dv];
 };
 
-static struct at_row row_of(struct state *x)
-{
-    return (struct at_row){x->m, x->l, x->u};
-}
+static struct at_row row_of(struct state *x) { return (struct at_row){x->m, x->l, x->u}; }
 
 static void keep(struct state *x, const struct at_row *row)
 {
@@ -62,10 +59,7 @@ static at_real strange(struct paint *r)
     return paint_one_in(r, 40) ? x[paint_int(r, 0, 2)] : paint(r);
 }
 
-static struct state empty(void)
-{
-    return (struct state){none, 0, {0}};
-}
+static struct state empty(void) { return (struct state){none, 0, {0}}; }
 
 /* A state that has met n keys in tiles of `tile`. */
 static struct state met(int64_t n, const at_real *s, const at_real (*v)[Dv], int64_t tile)
@@ -143,7 +137,8 @@ START_TEST(merging_is_commutative_to_the_bit)
             same(merged(x, y), merged(y, x), seed, k);
     }
     /* A state from elsewhere may hold m = -0: the larger of two zeros is the positive one. */
-    struct state x = {-(at_real)0, 1, {-(at_real)0, 0, 1, -1, 2}}, y = {0, 1, {0, -(at_real)0, -1, 1, 3}};
+    struct state x = {-(at_real)0, 1, {-(at_real)0, 0, 1, -1, 2}},
+                 y = {0, 1, {0, -(at_real)0, -1, 1, 3}};
     same(merged(x, y), merged(y, x), seed, -1);
     ck_assert(!signbit(merged(x, y).m) && !signbit(merged(y, x).m));
 }
@@ -175,12 +170,13 @@ START_TEST(merging_is_associative_within_the_bound)
         const double m[3] = {(double)x.m, (double)y.m, (double)z.m};
         ck_assert(left.m == right.m);
         for (int c = -1; c < Dv; c++) { /* l, then u */
-            double a = (double)(c < 0 ? left.l : left.u[c]), b = (double)(c < 0 ? right.l : right.u[c]);
+            double a = (double)(c < 0 ? left.l : left.u[c]),
+                   b = (double)(c < 0 ? right.l : right.u[c]);
             const double of[3] = {(double)(c < 0 ? x.l : x.u[c]), (double)(c < 0 ? y.l : y.u[c]),
                                   (double)(c < 0 ? z.l : z.u[c])};
             ck_assert_msg(fabs(a - b) <= 2 * allowed(m, of, (double)left.m),
-                          "column %d: %a and %a, turn %lld: SEED=%llu build/tests/check_row", c, a, b,
-                          (long long)k, (unsigned long long)seed);
+                          "column %d: %a and %a, turn %lld: SEED=%llu build/tests/check_row", c, a,
+                          b, (long long)k, (unsigned long long)seed);
         }
     }
 }
@@ -239,7 +235,8 @@ START_TEST(a_sink_of_minus_infinity_is_absent)
 }
 END_TEST
 
-/* -- The two "+ 0" ------------------------------------------------------------------------------ */
+/* -- The two "+ 0" ------------------------------------------------------------------------------
+ */
 
 START_TEST(a_maximum_of_minus_zero_becomes_zero)
 {
@@ -279,7 +276,8 @@ START_TEST(two_terms_that_underflow_to_minus_zero_leave_zero)
 }
 END_TEST
 
-/* -- Rows without keys, lanes that have seen nothing, finish -------------------------------------- */
+/* -- Rows without keys, lanes that have seen nothing, finish --------------------------------------
+ */
 
 START_TEST(a_row_that_has_seen_nothing_passes_an_empty_tile)
 {
@@ -340,28 +338,6 @@ START_TEST(one_key_gives_its_value_back_to_the_bit)
 }
 END_TEST
 
-START_TEST(lanes_sum_the_products_they_name)
-{
-    const uint64_t seed = paint_seed();
-    struct paint r = paint_from(seed, 7);
-    at_real q[130], k[130];
-    for (int64_t lanes = 1; lanes <= 64; lanes *= 2)
-    for (int64_t D = 1; D <= 130; D++) {
-        double sum = 0; /* whole numbers: every order is exact */
-        for (int64_t c = 0; c < D; c++) {
-            q[c] = (at_real)paint_int(&r, -9, 9);
-            k[c] = (at_real)paint_int(&r, -9, 9);
-            sum += (double)(q[c] * k[c]);
-        }
-        ck_assert((double)at_dot(q, k, D, lanes) == sum);
-    }
-    /* Not associative: 1 + eps^2 - 1 tells chains apart. */
-    at_real a[4] = {1, (at_real)(eps / 2), -1, 0}, b[4] = {1, 1, 1, 1};
-    ck_assert(at_dot(a, b, 4, 1) == 0);
-    ck_assert(at_dot(a, b, 4, 2) == (at_real)(eps / 2)); /* (1 - 1) + (eps/2 + 0) */
-}
-END_TEST
-
 TCase *AT_NAME(row_cases)(void)
 {
     TCase *t = tcase_create(AT_BITS == 32 ? "fp32" : "fp64");
@@ -380,6 +356,5 @@ TCase *AT_NAME(row_cases)(void)
     tcase_add_test(t, a_finished_nan_is_the_canonical_one);
     tcase_add_test(t, an_empty_state_finishes_as_zero_whatever_its_sums_hold);
     tcase_add_test(t, one_key_gives_its_value_back_to_the_bit);
-    tcase_add_test(t, lanes_sum_the_products_they_name);
     return t;
 }

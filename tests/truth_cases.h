@@ -3,10 +3,12 @@
 #ifndef TRUTH_CASES_H
 #define TRUTH_CASES_H
 
+#include "paint.h"
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
-enum { MOST = 8 };
+enum { MOST = 8, EXACT = INT16_MAX };
 #define INF (double)INFINITY
 #define NO (-INF) /* no sink */
 #define E 0x1p-52 /* from 1 to the next double */
@@ -134,6 +136,8 @@ static const struct tie {
     {"half the least number", 2, {0, 0}, {TINIEST, 0}, 0, TINIEST, 0},
     {"half the least number and more", 3, {0, 0, -1e9}, {TINIEST, 0, 1}, TINIEST, -TINIEST, 0},
     {"scores 2^-300 apart", 2, {0x1p-300, 0}, {1, -1}, 0x1p-301, -0x1.5555555555556p-905, 0},
+    {"a sum that 180 bits lose", 3, {0, 0, 0}, {0x1p300, 1, -0x1p300}, 1 / 3.0, 0, -1},
+    {"+-1 cancel but for e^-100", 3, {0, 0, -100}, {1, -1, 3}, 0x1.3e9174faa0386p-144, 0, -1},
     {"a mean of 3", 3, {0, 0, 0}, {1, 0, 0}, 1 / 3.0, 0, -1},
     {"a dyadic mean below a double", 2, {0, 0}, {1, 1 + 0x1p-51}, 1 + E, 0, 1},
     {"the largest double", 2, {0, 1}, {DBL_MAX, DBL_MAX}, DBL_MAX, 0, 1}};
@@ -158,5 +162,46 @@ static const struct rule {
              {"a sink beside scores of -inf", 1, {-INF}, {1}, 3, 0, 3},
              {"a sink and no key", 0, {0}, {0}, 0.5, 0, 0.5},
              {"no key", 0, {0}, {0}, NO, 0, -INF}};
+
+/* -- Small rows: D = Dv = 1, q = 1, so that k are the scores -------------------------------------
+ */
+
+static double one = 1;
+
+static inline struct at_attention row_of(int64_t n, double *s, double *v)
+{
+    return at_plain(at_bhsd(&one, AT_F64, 1, 1, 1, 1), at_bhsd(s, AT_F64, 1, 1, n, 1),
+                    at_bhsd(v, AT_F64, 1, 1, n, 1), 1);
+}
+
+static inline struct at_answer answers(const struct at_attention *a)
+{
+    struct at_answer x;
+    int64_t n = a->q.dim[0] * a->q.dim[1] * a->q.dim[2];
+    ck_assert_int_eq(at_answer_make(&x, n, a->v.dim[3]), AT_OK);
+    memset(x.out, 0xff, (size_t)(n * x.Dv) * sizeof *x.out);
+    ck_assert_int_eq(at_truth(a, (struct at_rows){n, NULL}, &x), AT_OK);
+    return x;
+}
+
+/* Out (and lse) of a row of one column. */
+struct one {
+    double hi, lo, lse, lse_lo;
+    int bits, lse_bits;
+};
+
+static inline struct one truth_of(const struct at_attention *a)
+{
+    struct at_answer x = answers(a);
+    struct one y = {x.out[0], x.out_lo[0], x.lse[0], x.lse_lo[0], x.out_bits[0], x.lse_bits[0]};
+    at_answer_free(&x);
+    return y;
+}
+
+static inline void expect(const char *what, double got, double right)
+{
+    ck_assert_msg(got == right && !signbit(got) == !signbit(right), "%s: %a (%.17g), expected %a",
+                  what, got, got, right);
+}
 
 #endif
