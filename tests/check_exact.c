@@ -197,6 +197,75 @@ START_TEST(a_planted_fault_fails_some_exact_case)
 }
 END_TEST
 
+/* A border of the tile of 8, and the case that is aimed at it. */
+static const struct {
+    const char *plot, *fault;
+} aimed[] = {{"exact-needle", "lost-key@0"},    {"exact-needle", "lost-key@7"},
+             {"exact-needle", "lost-key@8"},    {"exact-needle", "lost-key@9"},
+             {"exact-needle", "lost-key@16"},   {"exact-needle", "lost-key@25"},
+             {"exact-straddle", "lost-key@7"},  {"exact-straddle", "twice-key@8"},
+             {"exact-straddle", "lost-key@15"}, {"exact-straddle", "twice-key@16"},
+             {"exact-lengths", "lost-key@7"},   {"exact-diagonal", "lost-key@3"}};
+
+START_TEST(a_fault_at_a_border_fails_the_case_that_is_aimed_at_it)
+{
+    struct at_request want = small("exact", AT_F32);
+    struct at_vector v;
+    struct at_arith arith;
+    int64_t failed = 0;
+    want.tiles = 1;
+    for (int64_t k = 0; vector(&v, &want, k); k++) {
+        double *got = scalar_result(&v, aimed[_i].fault, &arith);
+        if (strcmp(v.canvas.plot->name, aimed[_i].plot) == 0)
+            failed = count_failed(&v, got, false);
+        free(got);
+        at_vector_free(&v);
+    }
+    ck_assert_msg(failed > 0, "%s: %s", aimed[_i].plot, aimed[_i].fault);
+}
+END_TEST
+
+START_TEST(a_signature_says_which_of_eight_keys_were_counted)
+{
+    struct at_request want = small("exact", AT_F32);
+    struct at_vector v;
+    ck_assert(vector(&v, &want, 4) && strcmp(v.canvas.name, "exact-signature") == 0);
+    const struct at_view *x = &v.x.a.v;
+    for (int64_t c = 0; c < x->dim[3]; c++)
+        for (int64_t from = 4; from + 8 <= x->dim[2]; from += 8) {
+            int set = 0;
+            for (int64_t j = from; j < from + 8; j++)
+                set |= (int)fabs(at_load(x, at_offset(x, 0, 1, j, c)));
+            ck_assert_int_eq(set, 255);
+        }
+    at_vector_free(&v);
+}
+END_TEST
+
+START_TEST(kinds_say_what_the_truth_is_and_what_is_open)
+{
+    static const struct {
+        double truth;
+        int claim, kind;
+    } want[] = {{1, AT_CLAIMED, KIND_FINITE},
+                {NAN, AT_CLAIMED, KIND_NAN},
+                {INFINITY, AT_CLAIMED, KIND_PLUS},
+                {-INFINITY, AT_CLAIMED, KIND_MINUS},
+                {1, AT_OPEN, KIND_OPEN},
+                {INFINITY, AT_OPEN_INF, KIND_OPEN_PLUS},
+                {-INFINITY, AT_OPEN_INF, KIND_OPEN_MINUS},
+                {1, AT_LOOSE, KIND_NONE}};
+    struct at_request plain = small("smoke", AT_F32);
+    struct at_vector v;
+    double lo, hi;
+    ck_assert(vector(&v, &plain, 0));
+    v.y.out[3] = want[_i].truth;
+    v.y.out_kind[3] = (unsigned char)want[_i].claim;
+    ck_assert_int_eq(at_vector_element(&v, 1, 0, &lo, &hi), want[_i].kind);
+    at_vector_free(&v);
+}
+END_TEST
+
 /* -- Negative controls (catalogue, item 87) ------------------------------------------------- */
 
 enum control { MEAN, FIRST, UNMASKED, WRONG_HEAD, NOISE, CONTROLS };
@@ -269,6 +338,9 @@ static void add_exact(TCase *t)
     tcase_add_test(t, arithmetics_that_are_not_exact_are_these);
     tcase_add_loop_test(t, no_machine_makes_an_error_on_an_exact_case, 0, 9);
     tcase_add_loop_test(t, a_planted_fault_fails_some_exact_case, 0, COUNT(faults));
+    tcase_add_loop_test(t, a_fault_at_a_border_fails_the_case_that_is_aimed_at_it, 0, COUNT(aimed));
+    tcase_add_loop_test(t, kinds_say_what_the_truth_is_and_what_is_open, 0, 8);
+    tcase_add_test(t, a_signature_says_which_of_eight_keys_were_counted);
 }
 
 int main(void)
@@ -279,9 +351,5 @@ int main(void)
     t = group(s, "suites");
     tcase_add_loop_test(t, a_correct_engine_passes_every_suite_in_every_dtype, 0, COUNT(dtypes));
     tcase_add_loop_test(t, negative_controls_fail_every_suite, 0, COUNT(suites));
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return run_groups(s);
 }

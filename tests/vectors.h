@@ -68,4 +68,13 @@ static inline TCase *group(Suite *s, const char *name)
     return t;
 }
 
+static inline int run_groups(Suite *s)
+{
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}
+
 #endif
