@@ -121,6 +121,25 @@ START_TEST(a_random_merge_order_repeats_with_its_seed_and_differs_between_seeds)
 }
 END_TEST
 
+/* Scale -1 times a product of 0: the only score is -0, and the state says 0. */
+START_TEST(the_maximum_of_an_attended_row_is_never_minus_zero)
+{
+    const struct at_engine *const engine[] = {&at_scalar, &at_standard};
+    for (int e = 0; e < 2; e++) {
+        struct base *x = base();
+        float l[24];
+        struct at_state state = {at_bhsd(x->lse, AT_F32, 2, 4, 3, 1),
+                                 at_bhsd(l, AT_F32, 2, 4, 3, 1),
+                                 at_bhsd(x->out, AT_F32, 2, 4, 3, 2)};
+        x->a.score.scale = -1;
+        x->a.plan = at_resolve(&x->a);
+        ck_assert_int_eq(engine[e]->attend_f32(&x->a, 0, 5, &state), AT_OK);
+        for (int k = 0; k < 24; k++)
+            ck_assert(x->lse[k] == 0 && !signbit(x->lse[k]) && l[k] == 5);
+    }
+}
+END_TEST
+
 /* -- at_resolve
  * --------------------------------------------------------------------------------------------- */
 
@@ -248,6 +267,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, splits_cover_each_key_once);
     tcase_add_test(c, an_engine_with_a_way_of_its_own_takes_it_with_a_resolved_plan);
+    tcase_add_test(c, the_maximum_of_an_attended_row_is_never_minus_zero);
     tcase_add_test(c, states_merge_in_the_order_of_the_plan);
     tcase_add_test(c, a_random_merge_order_repeats_with_its_seed_and_differs_between_seeds);
     tcase_add_test(c, resolving_is_pure_complete_and_done_once);

@@ -55,6 +55,13 @@ START_TEST(scores_keep_every_bit)
                                      at_bhsd(v, AT_F64, 1, 1, 1, 1), 1);
     expect("lse", truth_of(&a).lse, 5);
     ck_assert_int_eq(truth_of(&a).lse_bits, EXACT);
+    double bias = 0x1p200, slope = 3;
+    const int64_t offset = 1;
+    k[0] = k[1] = 0, k[2] = -1; /* -2^200 + (2^200 - 3) */
+    a.score.bias = at_bhsd(&bias, AT_F64, 1, 1, 1, 1);
+    a.score.alibi = at_bhsd(&slope, AT_F64, 1, 1, 1, 1);
+    a.score.offset = &offset;
+    expect("lse", truth_of(&a).lse, -3);
 }
 END_TEST
 
