@@ -33,13 +33,16 @@ void plan_case(const struct options *o, struct at_attention *a)
         a->plan.compute = stated;
 }
 
-static void say_plan(const struct at_engine *e, const struct at_plan *p, struct at_named *to)
+static void say_plan(const struct at_engine *e, const struct at_plan *p, const char *fault,
+                     struct at_named *to)
 {
     static const char *const order[] = {"order", "reversed", "tree", "random"};
-    snprintf(to->from, sizeof to->from,
-             "attest %s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes",
-             e->name, at_dtype_name(p->compute), (long long)p->bc, (long long)p->splits,
-             order[p->merge], (unsigned long long)p->merge_seed, (long long)p->lanes);
+    snprintf(
+        to->from, sizeof to->from,
+        "attest %s%s%.60s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes",
+        e->name, fault ? " with fault " : "", fault ? fault : "", at_dtype_name(p->compute),
+        (long long)p->bc, (long long)p->splits, order[p->merge], (unsigned long long)p->merge_seed,
+        (long long)p->lanes);
 }
 
 /* Everything is NaN until it is written. */
@@ -77,6 +80,8 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     const struct at_engine *e = engine_find(engine);
     struct at_why why = {{0}};
     *to = (struct at_named){.arith = ""};
+    if (o->fault && strcmp(engine, "scalar") != 0)
+        return at_say(said, "%s: --fault with engine %s, expected scalar", o->command, engine);
     if (!e)
         return at_say(said, "engine %s: unknown, expected one of `attest list engines`", engine);
     plan_case(o, &x->a);
@@ -98,6 +103,6 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
              o->fault ? o->fault : "");
     *arith = e->arith(&x->a);
     arith_text(arith, to->arith, sizeof to->arith);
-    say_plan(e, &x->a.plan, to);
+    say_plan(e, &x->a.plan, o->fault, to);
     return true;
 }
