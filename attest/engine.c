@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 static const struct at_engine *const engines[] = {
-    &at_scalar,  &at_standard,   &at_tiled,        &at_gpu_emulated, &at_gpu_decode_emulated,
-    &at_gpu,     &at_gpu_decode, &at_gpu_mma,      &at_gpu_wgmma,
+    &at_scalar, &at_standard,   &at_tiled,   &at_gpu_emulated, &at_gpu_decode_emulated,
+    &at_gpu,    &at_gpu_decode, &at_gpu_mma, &at_gpu_wgmma,
 };
 
 const struct at_engine *engine_at(int64_t k)
