@@ -23,7 +23,7 @@ LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate convert simulate format truth truth_score truth_distance answer bound bound_key bound_score \
+REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance answer bound bound_key bound_score \
       bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants

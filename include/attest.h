@@ -227,6 +227,16 @@ AT_CHECKED enum at_status at_unpad(const struct at_attention *a, const struct at
 
 /* -- 4. Engines and their arithmetic -------------------------------------------------------- */
 
+enum at_rounding { AT_NEAREST, AT_TOWARD_ZERO, AT_STOCHASTIC };
+
+/* A binary format: p significand bits (1..24), smallest normal 2^emin, every finite number below
+ * 2^(emax+1). p == 0: no rounding of its own. */
+struct at_float {
+    int p, emin, emax;
+    bool flush; /* subnormal results become 0 */
+    enum at_rounding rounding;
+};
+
 /* What a kernel states about its rounding, and is held to (docs/bounds.md, table 1; presets in
  * ref/arith.c). Zero fields are the strictest: everything in the compute type, to nearest. */
 struct at_arith {
@@ -255,6 +265,10 @@ struct at_arith {
     int64_t arguments;       /* roundings of the exponent's argument; 0: 1 */
     int64_t divisions;       /* final roundings of u/l; 0: 1 (a reciprocal: 2) */
     double exp_ulps, log_ulps, tanh_ulps; /* errors in units of 2 eps; 0: 1, 1, 3 */
+    /* For evidence in small formats (tests/check_exhaustive.c): where p != 0 they stand in for
+     * compute and weight. The tensors' numbers must then be numbers of `own`, and e^-F below its
+     * smallest subnormal, F its largest number: a difference of scores may overflow. */
+    struct at_float own, own_weight;
 };
 
 /* State of every row over its visible keys among [j0,j1); rows of sequences are overwritten, packed
@@ -352,25 +366,28 @@ AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct 
 
 /* -- 6. Simulated machines ------------------------------------------------------------------- */
 
-enum at_rounding { AT_NEAREST, AT_TOWARD_ZERO, AT_STOCHASTIC };
-
-/* A binary format: p significand bits (1..24), smallest normal 2^emin, every finite number below
- * 2^(emax+1). p == 0: no rounding of its own. */
-struct at_float {
-    int p, emin, emax;
-    bool flush; /* subnormal results become 0 */
-    enum at_rounding rounding;
-};
+/* Which way the stated errors of exp, log, tanh and products go: none is made (each is correctly
+ * rounded), all up, all down, or drawn from the seed. */
+enum at_lean { AT_STRAIGHT, AT_UP, AT_DOWN, AT_DRAWN };
 
 /* The scalar algorithm on a machine that rounds every operation to `compute`; scores, weights and
- * sums are rounded again where they have formats of their own. exp, log and tanh are correctly
- * rounded, or at_math.h's where own_math is set (then compute is fp32). */
+ * sums are rounded again where they have formats of their own. exp, log and tanh are at_math.h's
+ * where own_math is set (then compute is fp32). The rest is what at_arith says of the same names;
+ * sums that are cut, or finer than compute, are those of the dot product too. */
 struct at_machine {
     struct at_float compute, score, weight, sum, out;
     bool rounded_sum; /* l sums the rounded weights */
     bool own_math;
-    uint64_t seed; /* stochastic rounding: Philox4x32-10, counted from 0 in each row */
+    uint64_t seed; /* Philox4x32-10, counted from 0 in each row */
+    struct at_float total, query, key;
+    bool normalised, fused, inexact_one, lse_merge, reciprocal;
+    int weight_shift;
+    enum at_lean lean;
+    double product_eps, exp_eps, log_eps, tanh_eps; /* the errors, relative */
 };
+
+/* One that makes what the arithmetic states; any plan but for `joins`. */
+struct at_machine at_machine_of(const struct at_arith *arith);
 
 struct at_float at_float_of(enum at_dtype dtype); /* to nearest even, gradual underflow; not fp64 */
 

@@ -188,7 +188,7 @@ static bool overflows(const struct row *x)
     double n = ldexp((double)x->n, r->arith->weight_shift), size = 0;
     for (int64_t t = 0; t < x->n && r->arith->fused; t++)
         size = fmax(size, (double)fabsl(x->key[t].s) + x->key[t].D);
-    if (r->arith->weight && ldexp(1, r->arith->weight_shift) > at_format(r->arith->weight).max)
+    if (r->narrow_weight && ldexp(1, r->arith->weight_shift) > r->max_weight)
         return true;
     return x->overflow || n >= r->limit_sum || r->eps * size * 1.5 > 64;
 }
@@ -284,11 +284,11 @@ static void row_free(struct row *x)
 }
 
 /* Does the compute type hold every number of dtype? */
-static bool holds(enum at_dtype compute, const struct at_view *x)
+static bool holds(struct at_format T, const struct at_view *x)
 {
     if (!x->data)
         return true;
-    struct at_format T = at_format(compute), F = at_format(x->dtype);
+    struct at_format F = at_format(x->dtype);
     return F.p <= T.p && F.max <= T.max && F.emin - F.p >= T.emin - T.p;
 }
 
@@ -299,8 +299,8 @@ enum at_status at_bound(const struct at_attention *a, const struct at_arith *ari
     if (status != AT_OK)
         return status;
     struct rule r = at_rule(a, arith);
-    if (!holds(r.compute, &a->q) || !holds(r.compute, &a->k) || !holds(r.compute, &a->v) ||
-        !holds(r.compute, &a->score.bias))
+    if (arith->own.p == 0 && (!holds(r.compute, &a->q) || !holds(r.compute, &a->k) ||
+                              !holds(r.compute, &a->v) || !holds(r.compute, &a->score.bias)))
         return AT_ERR_UNSUPPORTED;
     bool good = true;
 #ifdef _OPENMP

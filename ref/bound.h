@@ -21,14 +21,15 @@ struct rule {
     const struct at_attention *a;
     const struct at_arith *arith;
     struct at_sizes z;
-    enum at_dtype compute;
+    struct at_format compute;
     double eps, tiny, edge;   /* compute: a result below edge may lose up to tiny, absolutely */
     double eps_sum, tiny_sum; /* of u, and of l but for: */
     double eps_total;         /* of l */
     bool finer;               /* sums are finer than compute, and each is rounded to it */
     bool narrow_sum;          /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
-    double eps_weight, tiny_weight,
+    bool narrow_weight;                       /* P is rounded: */
+    double max_weight, eps_weight, tiny_weight,
         ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query, tiny_key, edge_key;
     double inner_q, inner_k, outer; /* the scale: on q, on k, on their product */
