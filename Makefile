@@ -56,7 +56,7 @@ $(BUILD)/obj/%.o: %.c
 # -- Tests: one Check suite a file -------------------------------------------------------------
 # What the suites share: random problems, holding an engine to the bound, and a malloc that fills
 # with NaN and fails on demand.
-SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory))
+SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory family))
 $(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64 tests/row_steps32 tests/row_steps64)
 $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
