@@ -152,7 +152,7 @@ static struct claim lse_claim(const struct row *x)
         lost += x->lost_y[t];
     lost = lost > 0 ? lost / x->divisor : 0;
     double grow =
-        x->direct ? x->shift + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
+        x->direct ? x->largest + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
     double B = fmax(grow, shrink(x)) + (lost < 0.5 ? 2 * lost : INFINITY);
     double L = log(x->l) + B;
     /* A log better than an ulp is so relatively; a rough one is accurate absolutely at best. */

@@ -85,6 +85,7 @@ struct row {
     bool direct;               /* E too large for differences from p */
     bool sums_lost;            /* some lost_y or lost_v is not 0 */
     double shift;              /* direct form: all weights times e^-shift */
+    double largest;            /* max of ln (p e^E); direct form: up_sum is in units of it */
     double below;              /* W- = sum p e^-E, in the form's units */
     double up_sum, down_sum, R_mean, R_max;
     double operations, divisor; /* underflow of the sums, and what l divides it by */

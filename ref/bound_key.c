@@ -101,7 +101,9 @@ static void key_errors(struct row *x, struct key *k)
 {
     const struct rule *r = x->r;
     const struct at_arith *arith = r->arith;
-    double above = rivals(x, k), T = fmin(x->rescales, above), eps = r->eps_sum;
+    double above = rivals(x, k), eps = r->eps_sum;
+    /* An exp(0) that is not 1 rescales also where the maximum stays. */
+    double T = arith->inexact_one ? x->rescales : fmin(x->rescales, above);
     bool one = stays_one(x, above);
     double distance = x->top - (double)k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
@@ -150,7 +152,9 @@ static void underflow(struct row *x, int64_t t)
 
 /* p and its range under E. The bound takes p from s, whose own error eta widens it outward: up,
  * down and priv are upper bounds, below a lower one. Where E leaves little of W-, or e^E is no
- * double, the range is kept as the two weights themselves, all scaled alike. */
+ * double, the range is kept as the two weights themselves, all scaled alike: the surest least
+ * weight to 1. An upper one past e^200 is kept as that: the mean is then within e^-200 of that
+ * key's value, or past it; at_bound_shared pays for it. */
 static void weights(struct row *x, bool direct, double shift)
 {
     x->direct = direct, x->shift = shift;
@@ -158,14 +162,13 @@ static void weights(struct row *x, bool direct, double shift)
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *k = &x->key[t];
         double high = k->ln_p + k->eta - shift, p = exp(high);
-        double most =
-            exp(k->ln_p + k->eta + k->E - shift); /* the largest: 1, also where E is 1e31 */
+        double most = exp(fmin(k->ln_p + k->eta + k->E - shift, direct ? 200 : 700));
         double least = exp(k->ln_p - k->eta - shift - k->E);
         x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
         x->down[t] = direct ? least : p * -expm1(-k->E);
         x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */
         x->below += least;
-        x->up_sum += x->up[t];
+        x->up_sum += direct ? exp(k->ln_p + k->eta + k->E - x->largest) : x->up[t];
         x->down_sum += x->down[t];
     }
     x->below /= WIDER;
@@ -181,7 +184,8 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
 {
     const struct rule *r = x->r;
     const struct at_arith *arith = r->arith;
-    double most = -INFINITY;
+    double surest = -INFINITY;
+    x->largest = -INFINITY;
     x->sums_lost = false;
     rank(x, lse);
     path(x);
@@ -192,11 +196,12 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
         long double ln_p = (k->s - lse) - lse_lo;
         k->ln_p = (double)ln_p;
         k->eta = k->sigma + 0x1p-50 * fabs(k->ln_p) + 0x1p-100 * fabs(lse);
-        most = fmax(most, k->ln_p + k->eta + k->E);
+        x->largest = fmax(x->largest, k->ln_p + k->eta + k->E);
+        surest = fmax(surest, k->ln_p - k->eta - k->E);
     }
     weights(x, false, 0);
-    if (!(x->below >= 0.5 && most < 600))
-        weights(x, true, most);
+    if (!(x->below >= 0.5 && x->largest < 600))
+        weights(x, true, surest);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
     double factor = x->key[0].factor;
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);

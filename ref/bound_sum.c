@@ -118,6 +118,6 @@ void at_bound_shared(const struct row *x, const struct columns *s, double *to)
             minus[c] = s->fall[c] / (1 - x->down_sum);
         }
         to[c] = fmax(fmin(plus[c], s->most[c]), fmin(minus[c], -s->least[c])) * WIDER;
-        to[c] += x->direct ? 0x1p-50 * s->size[c] : 0; /* v - o, where v is a product */
+        to[c] += x->direct ? 0x1p-49 * s->size[c] : 0; /* v - o, where v is a product; e^-200 n */
     }
 }

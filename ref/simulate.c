@@ -15,6 +15,7 @@ static void clear(struct state *x, double m, int64_t Dv)
 {
     x->m = m;
     x->l = 0;
+    x->some = false;
     for (int64_t c = 0; c < Dv; c++)
         x->u[c] = 0;
 }
@@ -82,6 +83,7 @@ static void tile(struct sim *w, struct state *x, struct at_span seen)
     for (int64_t t = 0; t < n; t++)
         tile_add(w, w->s[t], w->key[t]);
     double a = w->m->normalised ? 1 : at_sim_worth(w, x->m, w->tile.m);
+    x->some = true;
     x->m = w->tile.m;
     x->l = take(w, a, x->l, w->tile.l, &w->totals);
     for (int64_t c = 0; c < w->z.Dv; c++)
@@ -97,9 +99,10 @@ static double join(struct sim *w, double a, double x, double b, double y, const 
 /* y->u == NULL: a sink, whose value is 0. */
 static void merge(struct sim *w, struct state *x, const struct state *y)
 {
-    bool empty = x->l == 0, two = w->m->normalised;
-    if (y->l == 0)
+    bool two = w->m->normalised, empty = two ? !x->some : x->l == 0;
+    if (two ? !y->some : y->l == 0) /* of two passes an l may underflow */
         return;
+    x->some = true;
     double m = empty ? y->m + 0 : larger(x->m, y->m) + 0;
     double a = empty || two ? 1 : at_sim_worth(w, x->m, m),
            b = empty || two ? 1 : at_sim_worth(w, y->m, m);
@@ -157,7 +160,7 @@ static void take_sink(struct sim *w)
 {
     double s = sink(w), m = w->m->normalised ? w->most : s;
     if (s != -INFINITY)
-        merge(w, &w->part[0], &(struct state){m, at_sim_weight(w, s, m), NULL});
+        merge(w, &w->part[0], &(struct state){m, at_sim_weight(w, s, m), NULL, true});
 }
 
 static double divided(struct sim *w, double u, double l)
@@ -216,13 +219,15 @@ static double join_by_lse(struct sim *w)
 {
     const struct at_float *f = &w->m->compute;
     double m = sink(w), s = m, sum = 0;
+    bool some = s != -INFINITY;
     int64_t n = w->a->plan.splits;
     for (int64_t k = 0; k < n; k++) {
         struct state *x = &w->part[k];
         x->m = x->l == 0 ? -INFINITY : natural(w, x);
         m = larger(m, x->m);
+        some = some || x->l != 0;
     }
-    if (m == -INFINITY)
+    if (!some)
         return finish(w, &w->part[0]);
     for (int64_t k = 0; k < n; k++)
         if (w->part[k].l != 0)

@@ -21,6 +21,7 @@ struct sim {
     double most, whole; /* normalised: the row's maximum, its l; 0 in the first pass */
     struct state {
         double m, l, *u;
+        bool some; /* keys, or a sink */
     } * part, tile;
 };
 

@@ -119,8 +119,8 @@ static void paint_parts(struct family *f, struct paint *r, const struct at_arith
         for (int64_t j = 0; j < heads[t] * rows[t]; j++)
             at_store(small[t], j, t == 0 ? 4 * paint_unit(r) : 1 + paint_unit(r) / 2);
     }
-    if (s->alibi.data && s->vscale.data) /* they share memory */
-        s->vscale = s->alibi, s->vscale = (struct at_view){.data = NULL};
+    if (s->sink.data) /* they share memory */
+        s->vscale = (struct at_view){.data = NULL};
 }
 
 static void paint_plan(struct family *f, struct paint *r, const struct at_arith *k,
