@@ -45,12 +45,15 @@ struct claim {
     enum at_kind kind;
 };
 
-/* n max|v| at or past the largest number may overflow u. */
+/* n max|v| at or past the largest number may overflow u; a finer u is rounded to compute, as is a
+ * descaled v. */
 static struct claim claim(const struct row *x, const struct columns *s, int c, double common)
 {
     struct claim to = {INFINITY, AT_OVERFLOW};
-    double most = ldexp((double)x->n * s->size[c] * (1 + x->R_max), x->r->arith->weight_shift);
-    if (most >= x->r->limit_sum)
+    double most =
+        ldexp((double)x->n * s->size[c] * (1 + x->R_max), x->r->arith->weight_shift) * x->swell;
+    double whole = x->r->finer && !x->r->arith->normalised ? most : s->size[c];
+    if (most >= x->r->limit_sum || whole >= (double)x->r->limit)
         return to;
     to.bound = allowance(x, s, c, common);
     to.kind = to.bound < INFINITY ? (x->open ? AT_OPEN : AT_CLAIMED) : AT_LOOSE;
@@ -118,6 +121,8 @@ static struct claim infinite(struct row *x, int64_t c, double truth, double *mea
         double v = value(x, t, c);
         if (isnan(v))
             return to;
+        if (isfinite(v) && fabs(v) >= (double)x->r->limit)
+            return (struct claim){INFINITY, AT_OVERFLOW};
         gone = gone || (isinf(v) && x->key[t].gone);
         sure += isinf(v) && !x->key[t].gone ? v : 0;
     }
@@ -182,15 +187,21 @@ static void all(struct at_answer *to, int64_t t, struct claim x)
 }
 
 /* Rule 5 for what is no score: l, the scaled P, and the residual of a fused m*scale. */
-static bool overflows(const struct row *x)
+static bool overflows(struct row *x)
 {
     const struct rule *r = x->r;
-    double n = ldexp((double)x->n, r->arith->weight_shift), size = 0;
+    double n = ldexp((double)x->n, r->arith->weight_shift), size = 0, residual;
     for (int64_t t = 0; t < x->n && r->arith->fused; t++)
         size = fmax(size, (double)fabsl(x->key[t].s) + x->key[t].D);
     if (r->narrow_weight && ldexp(1, r->arith->weight_shift) > r->max_weight)
         return true;
-    return x->overflow || n >= r->limit_sum || r->eps * size * 1.5 > 64;
+    /* A weight is past 1 by exp's error and those of its rescales; by a fused residual in base 2.
+     */
+    residual = r->eps * size * 1.5;
+    x->common = r->arith->fused ? exp2(residual) : 1;
+    x->swell = x->common * exp((r->arith->normalised ? 1 : (double)x->n) * r->exp_up);
+    return x->overflow || n * x->swell >= r->limit_sum || residual > 64 ||
+           size * 1.5 >= (double)r->limit;
 }
 
 static void set(struct at_answer *to, int64_t at, struct claim x)

@@ -33,7 +33,8 @@ struct rule {
         ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query, tiny_key, edge_key;
     double inner_q, inner_k, outer; /* the scale: on q, on k, on their product */
-    double one_exp, log, tanh;      /* -ln(1 - error of exp); errors of log and tanh */
+    double one_exp, exp_up;         /* -ln(1 - error of exp), ln(1 + it) */
+    double log, tanh;               /* errors */
     double dot[3];                  /* growth of a dot product with 0, 1, 2 descaled sides */
     double scaled;                  /* relative error of the multiplication by scale */
     double argument;                /* ... of an exponent's argument */
@@ -82,6 +83,7 @@ struct row {
     bool dead, open, overflow; /* no finite score; a score of -inf beside finite ones; rule 5 */
     double depth, rescales;    /* the most additions, rescales that a key meets */
     double top, l;             /* max s + D + sigma; sum e^(s-max) */
+    double swell, common;      /* the largest weight; the most that fused ones are off alike */
     bool direct;               /* E too large for differences from p */
     bool sums_lost;            /* some lost_y or lost_v is not 0 */
     double shift;              /* direct form: all weights times e^-shift */

@@ -134,8 +134,9 @@ static void underflow(struct row *x, int64_t t)
 {
     const struct rule *r = x->r;
     struct key *k = &x->key[t];
-    double ln_l = r->arith->normalised ? log(x->l) : 0;       /* P is divided by l */
-    double low = (double)k->s - x->top - 2 * k->E - ln_l - 1; /* the least ln of its weight */
+    double ln_l = r->arith->normalised ? log(x->l) : 0; /* P is divided by l */
+    double low = (double)k->s - x->top - 2 * k->E - ln_l - 1 -
+                 log(x->common); /* the least ln of its weight */
     double normal = log(r->edge / 2);
     k->gone = low < normal;
     x->lost_y[t] = k->gone ? (x->rescales + 1) * r->tiny : 0;
@@ -206,10 +207,10 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     double factor = x->key[0].factor;
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);
     bool lone = at_bound_lone(x) && exact && !arith->flush && !r->narrow_sum;
-    x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum;
+    x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum * fmax(1, r->gain);
     /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are.
      */
-    double whole = x->l * x->below * exp(x->direct ? x->shift : 0);
+    double whole = x->l * x->below * exp(x->direct ? x->shift : 0) / x->common;
     x->divisor = arith->fused || arith->inexact_one ? whole : fmax(1, whole);
     x->divisor = arith->normalised ? fmin(1, x->divisor) : x->divisor;
 }

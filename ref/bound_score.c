@@ -127,10 +127,12 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;
     /* A finer u is rounded to compute: undivided as the output (compare.c), else before l divides
      * it. */
-    r.tiny_sum = fmax(r.finer && arith->normalised ? 0 : r.tiny, tiny(sum, arith->flush));
+    r.tiny_sum =
+        fmax(r.finer && arith->normalised && !at_drops(a) ? 0 : r.tiny, tiny(sum, arith->flush));
     r.tiny_sum = ldexp(r.tiny_sum, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
+    r.exp_up = log1p((arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
     r.log = (arith->log_ulps > 0 ? arith->log_ulps : 1) * unit;
     r.tanh = (arith->tanh_ulps > 0 ? arith->tanh_ulps : 3) * unit;
     r.limit = limit(compute);

@@ -156,8 +156,10 @@ double at_sim_weight(struct sim *w, double s, double m)
 /* Where exp(0) need not be 1 a kernel that does not look multiplies by it. */
 double at_sim_worth(struct sim *w, double m, double to)
 {
-    if (m == to && !w->m->inexact_one)
+    if (m == to && (!w->m->inexact_one || m == -INFINITY))
         return 1;
+    if (m == -INFINITY) /* an empty state; a scale of 0 in the exponent would make it NaN */
+        return 0;
     double distance = m == to ? 0 : at_sim_add(w, m, -to, &w->m->compute);
     return w->m->fused ? exponential2(w, at_sim_mul(w, distance, w->base))
                        : exponential(w, distance);

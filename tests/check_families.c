@@ -139,6 +139,54 @@ START_TEST(no_preset_leaves_its_bound_on_painted_problems_of_every_field)
 }
 END_TEST
 
+/* -- What these problems found --------------------------------------------------------------------
+ */
+
+/* n keys of scores s by bias, values v; simulated, bounded; out - truth over the bound. */
+static double reached(const struct at_arith *arith, enum at_lean lean, int64_t n, double *s,
+                      double *v, int64_t bc)
+{
+    double q = 0, k[8] = {0}, out, lse;
+    struct at_attention a =
+        at_plain(at_bhsd(&q, AT_F64, 1, 1, 1, 1), at_bhsd(k, AT_F64, 1, 1, n, 1),
+                 at_bhsd(v, AT_F64, 1, 1, n, 1), 1);
+    struct at_rows row = {1, NULL};
+    struct at_machine m = at_machine_of(arith);
+    struct at_arith own = *arith; /* fp64 tensors, whose numbers are fp32's */
+    struct at_answer x;
+    own.own = at_float_of(AT_F32);
+    m.lean = lean;
+    a.score.bias = at_bhsd(s, AT_F64, 1, 1, 1, n);
+    a.plan.bc = bc, a.plan.threads = 1;
+    ck_assert_int_eq(at_answer_make(&x, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth(&a, row, &x), AT_OK);
+    ck_assert_int_eq(at_bound(&a, &own, row, &x), AT_OK);
+    ck_assert_int_eq(at_simulate(&a, &m, row, &out, &lse), AT_OK);
+    ck_assert_int_eq(x.out_kind[0], AT_CLAIMED);
+    double ratio = fabs(out - x.out[0]) / x.out_bound[0];
+    at_answer_free(&x);
+    return ratio;
+}
+
+START_TEST(huge_scores_that_their_format_makes_equal_share_the_row)
+{
+    double s[2] = {0x1.0dep+126, 0x1.0dcp+126}, v[2] = {1, 3}; /* bf16 has neither */
+    double r = reached(at_arith_find("bf16-sp"), AT_STRAIGHT, 2, s, v, 1);
+    ck_assert_msg(r > 0.1 && r <= 1, "ratio %g", r); /* 1 or 2 for a truth of 1: (A*) is 2 */
+}
+END_TEST
+
+/* Eight equal scores, a key a tile: the first key meets exp(0) eight times, the last one once. */
+START_TEST(an_exp_of_0_that_is_not_1_rescales_every_tile)
+{
+    double s[8] = {0}, v[8] = {1, 1, 1, 1, -1, -1, -1, -1};
+    for (int lean = AT_UP; lean <= AT_DOWN; lean++) {
+        double r = reached(at_arith_find("fp32-libm-exp20"), (enum at_lean)lean, 8, s, v, 1);
+        ck_assert_msg(r > 0.1 && r <= 1, "ratio %g", r);
+    }
+}
+END_TEST
+
 int main(void)
 {
     seed = (int64_t)paint_seed();
@@ -148,6 +196,8 @@ int main(void)
     tcase_set_timeout(t, 3600);
     tcase_add_test(t, no_preset_leaves_its_bound_on_extreme_problems);
     tcase_add_test(t, no_preset_leaves_its_bound_on_painted_problems_of_every_field);
+    tcase_add_test(t, huge_scores_that_their_format_makes_equal_share_the_row);
+    tcase_add_test(t, an_exp_of_0_that_is_not_1_rescales_every_tile);
     suite_add_tcase(suite, t);
     return paint_run(suite);
 }
