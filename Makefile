@@ -28,20 +28,21 @@ REF = attention validate convert simulate simulate_ops format truth truth_score 
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 PROGRAM = main args engine arith session judge check run truth trace show list \
-         report detail json picture brief
+         report detail json picture brief bench bench_run bench_say
 TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten
+
+all: $(BUILD)/attest
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(1)))
 LIB_O = $(call objects,$(addprefix ref/,$(REF)) $(addsuffix 32,$(addprefix ref/,$(REF_BOTH))) \
                        $(addsuffix 64,$(addprefix ref/,$(REF_BOTH))))
 ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
 ATTEST_O = $(call objects,$(addprefix attest/,$(PROGRAM)))
+include tiled/build.mk # TILED_O, ROOF_O
 
-all: $(BUILD)/attest
-
-$(BUILD)/libattest.a: $(LIB_O) $(ORACLE_O)
+$(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O)
 	rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/attest: $(ATTEST_O) $(BUILD)/libattest.a
+$(BUILD)/attest: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/obj/%32.o: %.c
 	@mkdir -p $(@D)
@@ -62,9 +63,10 @@ $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
+$(BUILD)/tests/check_truth: LDFLAGS += -Wl,--wrap=calloc
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
@@ -75,7 +77,10 @@ help:
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
+	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
+	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
+	@echo "make prove       check every proof (Coq, Gappa), and the C against its twin; prove-mutants"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
 	@echo "make setup       install the Debian packages that build, check and demo need"
 	@echo "make clean       remove $(BUILD)"
@@ -89,16 +94,17 @@ check-run: $(BUILD)/attest $(SUITES)
 	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run
+	@tests/setup.sh aarch64 clang && $(MAKE) --no-print-directory check-sanitize check-arm
 demo: setup
 	@$(MAKE) --no-print-directory demo-run
 demo-run: $(BUILD)/attest
 	@BUILD=$(BUILD) FULL=$(FULL) tests/demo.sh
 static: $(BUILD)/attest-static
-$(BUILD)/attest-static: $(ATTEST_O) $(BUILD)/libattest.a
+$(BUILD)/attest-static: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/capture.mk tests/peers/onnx/onnx.mk
+include tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk
 clean:
 	rm -rf $(BUILD)
 

@@ -1,10 +1,12 @@
 /* Engines by name, and their results on a case. SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE /* _SC_PHYS_PAGES */
 #include "program.h"
 #include "ref.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-static const struct at_engine *const engines[] = {&at_scalar, &at_standard};
+static const struct at_engine *const engines[] = {&at_scalar, &at_standard, &at_tiled};
 
 const struct at_engine *engine_at(int64_t k)
 {
@@ -52,6 +54,17 @@ static bool make_result(struct at_case *x, struct at_result *to)
     return true;
 }
 
+/* Memory that is promised and not there would end the program halfway. */
+static bool fits(const struct at_engine *e, const struct at_attention *a, struct at_said *said)
+{
+    int64_t need = e->workspace ? e->workspace(a) : 0;
+    int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    return need <= have / 2 ||
+           at_say(said, "engine %s: needs %lld bytes of workspace on this problem, expected at most half of "
+                  "this machine's %lld",
+                  e->name, (long long)need, (long long)have);
+}
+
 bool engine_result(const char *engine, const struct options *o, struct at_case *x,
                    struct at_named *to, struct at_arith *arith, struct at_said *said)
 {
@@ -64,6 +77,8 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     if (at_validate(&x->a, &why) != AT_OK)
         return at_say(said, "%s: %s", x->path, why.text);
     x->a.plan = at_resolve(&x->a);
+    if (!fits(e, &x->a, said))
+        return false;
     if (!make_result(x, &to->got))
         return at_say(said, "%s: no memory for the result", x->path);
     if (o->fault && !at_mutant_run(o->fault, &x->a, &to->got, said))

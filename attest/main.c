@@ -1,5 +1,6 @@
 /* attest: judges attention kernels. Each command stands in a file of its own; what a command line
  * means in args.c; printing in report.c and its neighbours. SPDX-License-Identifier: MIT */
+#include "bench.h"
 #include "program.h"
 #include <signal.h>
 #include <string.h>
@@ -21,6 +22,8 @@ int main(int argc, char **argv)
         print_usage(NULL);
         return argc < 2 ? MISUSE : PASS;
     }
+    if (strcmp(argv[1], "bench") == 0) /* measures engines: no case, flags of its own */
+        return command_bench(argc - 1, argv + 1);
     for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) {
         if (strcmp(commands[k].name, argv[1]) != 0)
             continue;
@@ -32,7 +35,9 @@ int main(int argc, char **argv)
         }
         return commands[k].run(&o);
     }
-    at_say(&said, "command %s: unknown, expected judge, check, run, truth, trace, show or list",
+    at_say(&said,
+           "command %s: unknown, expected judge, check, run, truth, trace, show, list "
+           "or bench",
            argv[1]);
     return refuse(&said);
 }

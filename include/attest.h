@@ -281,7 +281,7 @@ struct at_engine {
     const char *name;
     struct at_arith (*arith)(const struct at_attention *a); /* on this problem and plan */
     at_attend *attend_f32, *attend_f64;                     /* NULL: not served */
-    /* The whole way at once, same bits, where the engine keeps no state tensors; or NULL. */
+    /* The whole way at once, same bits, for splits that join in key order; or NULL. */
     enum at_status (*forward)(const struct at_attention *a, const struct at_result *to);
     /* Bytes of workspace that attend takes on this problem; NULL: a few rows. */
     int64_t (*workspace)(const struct at_attention *a);
@@ -289,6 +289,21 @@ struct at_engine {
 
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
+/* CUDA (gpu/): the scalar engine's bits, prefill and split-KV decode, on the device and emulated on
+ * a CPU; and tensor cores, by mma.sync and wgmma, with an arithmetic of their own. In a build
+ * without nvcc those of the device refuse, with AT_ERR_UNSUPPORTED. */
+extern const struct at_engine at_gpu, at_gpu_decode, at_gpu_mma, at_gpu_wgmma;
+extern const struct at_engine at_gpu_emulated, at_gpu_decode_emulated;
+/* One line: the device and what is built for it, or why there is none. */
+void at_gpu_describe(char *text, size_t size);
+extern const struct at_engine at_tiled;    /* blocked, parallel, in vectors; bits as scalar's */
+/* Strips of query rows times key tiles: computed, of these partly hidden, and never touched. */
+struct at_tally { int64_t visited, partial, skipped; };
+/* at_tiled's forward, and what it did: a is valid, its plan resolved, in key order. */
+AT_CHECKED enum at_status at_tiled_counted(const struct at_attention *a, const struct at_result *to,
+                                           struct at_tally *tally);
+/* The builds of at_tiled that this machine runs, widest first, at_tiled's own choice; else NULL. */
+const struct at_engine *at_tiled_at(int64_t k);
 
 /* Attend each split, merge as the plan says, take in the sink, finish. Packed rows of no sequence
  * and rows at or past q_len: out 0, lse -inf.
