@@ -75,6 +75,8 @@ help:
 	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
+	@echo "make check-bound the evidence that the bound is true, a part of check"
+	@echo "make figures     draw docs/figures from data in the tree (make tightness: that data)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
@@ -92,6 +94,16 @@ check: setup
 	@$(MAKE) --no-print-directory check-run
 check-run: $(BUILD)/attest $(SUITES)
 	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
+# The evidence that the bound is true, by itself; also in check and check-long.
+BOUND = $(addprefix $(BUILD)/tests/check_,bound simulate exhaustive families adversary)
+check-bound: $(BOUND)
+	@tests/run.sh $(BOUND)
+# What the adversary reaches (minutes), and the figures of data in the tree.
+tightness: $(BUILD)/tests/check_adversary
+	LONG=1 TIGHTNESS=docs/figures/tightness.tsv $<
+figures:
+	@tests/setup.sh demo
+	gnuplot -e "data='docs/figures/tightness.tsv'; to='docs/figures/tightness'" docs/figures/tightness.gp
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run
 	@tests/setup.sh aarch64 clang && $(MAKE) --no-print-directory check-sanitize check-arm
@@ -109,5 +121,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all help setup check check-run check-long demo demo-run static lint clean
+.PHONY: all help setup check check-bound tightness figures check-run check-long demo demo-run static lint clean
 .SECONDARY:
