@@ -27,8 +27,8 @@ static double allowance(const struct row *x, const struct columns *s, int c, dou
 {
     const struct rule *r = x->r;
     double o = fabs(s->hi[c]), lost = s->lost[c] + x->operations * (1 + o);
-    double priv =
-        fmin(s->priv[c] / x->below, s->priv_max[c]) + o * fmin(x->R_mean / x->below, x->R_max);
+    double priv = fmin(fmin(s->priv[c], s->few[c]) / x->below, s->priv_max[c]) +
+                  o * fmin(x->R_mean / x->below, x->R_max);
     double B = common + priv + (lost > 0 ? lost / x->divisor : 0);
     if (s->size[c] == 0) /* u is a sum of zeros */
         return 0;
@@ -269,7 +269,7 @@ static bool row_make(struct row *x, const struct rule *r)
 {
     int64_t D = r->z.D, n = r->z.Skv + 1, wide = (r->z.Dv + WIDE - 1) / WIDE * WIDE;
     *x = (struct row){.r = r, .store = {.b = -1, .g = -1, .wide = wide}};
-    size_t many = (size_t)(n * (D + wide) + 3 * D + n * (6 + WIDE) + wide);
+    size_t many = (size_t)(n * (D + wide) + 3 * D + n * (8 + WIDE) + wide);
     double *space = calloc(many, sizeof *space);
     x->key = calloc((size_t)n, sizeof *x->key);
     x->value = calloc((size_t)n, sizeof *x->value);
@@ -282,7 +282,8 @@ static bool row_make(struct row *x, const struct rule *r)
     x->sorted = x->q + 3 * D;
     x->up = x->sorted + n, x->down = x->up + n, x->priv = x->down + n;
     x->lost_y = x->priv + n, x->lost_v = x->lost_y + n;
-    x->zero = x->lost_v + n, x->edit = x->zero + wide;
+    x->share = x->lost_v + n, x->few = x->share + n;
+    x->zero = x->few + n, x->edit = x->zero + wide;
     return true;
 }
 

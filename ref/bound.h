@@ -77,6 +77,7 @@ struct row {
     const double **value;      /* of each key, WIDE columns at a time from the first */
     double *up, *down;         /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E */
     double *priv;              /* p e^E S; in direct form p e^E <= W- */
+    double *share, *few;       /* p e^E; that times the private errors of u where few keys count */
     double *lost_y, *lost_v;   /* underflow that counts with |v - o|, |v| */
     double *zero;              /* the value of a dropped key and of a sink */
     double *edit;              /* a column with some keys taken out */
@@ -99,7 +100,7 @@ struct columns {
     double hi[WIDE], lo[WIDE];
     double rise[WIDE], fall[WIDE];  /* sum of (w - p)(v - o) at its largest and smallest */
     double most[WIDE], least[WIDE]; /* of v - o */
-    double priv[WIDE], priv_max[WIDE], lost[WIDE], size[WIDE]; /* size = max |v| */
+    double few[WIDE], priv[WIDE], priv_max[WIDE], lost[WIDE], size[WIDE]; /* size = max |v| */
 };
 
 /* (1+eps)^n - 1, upwards. */

@@ -177,8 +177,72 @@ static void weights(struct row *x, bool direct, double shift)
         double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
         x->R_mean += share * x->key[t].R;
         x->R_max = fmax(x->R_max, x->key[t].R);
+        x->share[t] = share;
         x->priv[t] = share * x->key[t].S;
+        x->few[t] = INFINITY;
     }
+}
+
+/* -- Few heavy keys ------------------------------------------------------------------------------
+ */
+
+/* What an error has besides its additions: (1+all) = (1+additions)(1+rest). */
+static double besides(double all, double additions)
+{
+    return fmax(0, (all - additions) / (1 + additions)) + 0x1p-40 * all;
+}
+
+/* How many weights are at least 2^-k of 1, k = 0..SCALES-1, and what the others weigh, and the k
+ * where a sum errs least: additions of that many, and once more than all that the others are worth.
+ */
+enum { SCALES = 64 };
+
+static double lightest(const struct row *x, double *additions)
+{
+    double many[SCALES] = {0}, mass[SCALES + 1] = {0}, best = INFINITY, at = 0, heavy = 0,
+           light = 0;
+    for (int64_t t = 0; t < x->n; t++) {
+        int k = x->share[t] > 0 ? -ilogb(x->share[t]) : SCALES;
+        k = k < 0 ? 0 : k;
+        mass[k < SCALES ? k : SCALES] += x->share[t];
+        if (k < SCALES)
+            many[k]++;
+    }
+    for (int k = 0; k <= SCALES; k++)
+        light += mass[k];
+    for (int k = 0; k < SCALES; k++) {
+        heavy += many[k], light -= mass[k];
+        double error = growth(fmax(0, heavy - 1), x->r->eps_sum) + fmax(0, light);
+        if (heavy > 0 && error < best)
+            best = error, at = ldexp(1, -k), *additions = fmin(heavy - 1, x->depth);
+    }
+    return at;
+}
+
+/* The error of a rounded sum is no more than either of its terms. So of any tree over K heavy keys
+ * and some light ones, each leaf meets at most K - 1 sums of two heavy sides, and every other sum
+ * errs by no more than its light side. Needs rounding to nearest in one format. */
+static void few(struct row *x)
+{
+    const struct rule *r = x->r;
+    const struct at_arith *k = r->arith;
+    double additions = 0, R = 0, S = 0, l = 0;
+    if (x->direct || x->n < 3 || k->truncates || k->flush || k->lse_merge || k->product_eps > 0 ||
+        k->total || r->finer || r->narrow_sum)
+        return;
+    double all = growth(x->depth, r->eps_sum), least = lightest(x, &additions);
+    double heavy = growth(additions, r->eps_sum),
+           light = heavy + 1 + growth(3 * x->depth, r->eps_sum);
+    for (int64_t t = 0; t < x->n; t++) {
+        R = fmax(R, besides(x->key[t].R, all));
+        S = fmax(S, besides(x->key[t].S, all));
+    }
+    for (int64_t t = 0; t < x->n; t++) {
+        double sums = x->share[t] < least ? light : heavy;
+        l += x->share[t] * (besides(x->key[t].R, all) + (1 + R) * sums);
+        x->few[t] = x->share[t] * (besides(x->key[t].S, all) + (1 + S) * sums);
+    }
+    x->R_mean = fmin(x->R_mean, l * WIDER);
 }
 
 void at_bound_errors(struct row *x, double lse, double lse_lo)
@@ -203,6 +267,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     weights(x, false, 0);
     if (!(x->below >= 0.5 && x->largest < 600))
         weights(x, true, surest);
+    few(x);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
     double factor = x->key[0].factor;
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);
