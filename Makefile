@@ -40,7 +40,9 @@ ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
 ATTEST_O = $(call objects,$(addprefix attest/,$(PROGRAM)))
 include tiled/build.mk # TILED_O, ROOF_O
 
-$(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O)
+include gpu/gpu.mk
+
+$(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O) $(GPU_O)
 	rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/attest: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -66,7 +68,6 @@ $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libatt
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
-$(BUILD)/tests/check_truth: LDFLAGS += -Wl,--wrap=calloc
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
@@ -81,6 +82,7 @@ help:
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
+	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
 	@echo "make prove       check every proof (Coq, Gappa), and the C against its twin; prove-mutants"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"

@@ -1,12 +1,16 @@
 /* Engines by name, and their results on a case. SPDX-License-Identifier: MIT */
 #define _DEFAULT_SOURCE /* _SC_PHYS_PAGES */
+#include "gpu.h"
 #include "program.h"
 #include "ref.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static const struct at_engine *const engines[] = {&at_scalar, &at_standard, &at_tiled};
+static const struct at_engine *const engines[] = {
+    &at_scalar,  &at_standard,   &at_tiled,        &at_gpu_emulated, &at_gpu_decode_emulated,
+    &at_gpu,     &at_gpu_decode, &at_gpu_mma,      &at_gpu_wgmma,
+};
 
 const struct at_engine *engine_at(int64_t k)
 {
@@ -84,8 +88,10 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     if (o->fault && !at_mutant_run(o->fault, &x->a, &to->got, said))
         return false;
     enum at_status status = o->fault ? AT_OK : at_forward(e, &x->a, &to->got);
+    const char *trouble = strncmp(engine, "gpu", 3) == 0 ? at_gpu_note()->trouble : "";
     if (status != AT_OK)
-        return at_say(said, "%s: engine %s: %s", x->path, engine, at_strstatus(status));
+        return at_say(said, "%s: engine %s: %s%s%s", x->path, engine, at_strstatus(status),
+                      *trouble ? ": " : "", trouble);
     snprintf(to->name, sizeof to->name, "%s%s%s", engine, o->fault ? " with " : "",
              o->fault ? o->fault : "");
     *arith = e->arith(&x->a);

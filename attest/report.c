@@ -244,6 +244,9 @@ void print_lists(const char *which)
         printf("engines\n");
         for (int64_t k = 0; engine_at(k); k++)
             printf("  %s\n", engine_at(k)->name);
+        char device[300];
+        at_gpu_describe(device, sizeof device);
+        printf("device (gpu, gpu-decode, gpu-mma, gpu-wgmma)\n  %s\n", device);
     }
     if (all || strcmp(which, "arith") == 0) {
         printf("arithmetics (--arith NAME, or NAME,key=value,...)\n");
