@@ -6,7 +6,7 @@
  * with e^E_j on every v_j > R+ and e^-E_j elsewhere. So it never exceeds the range of V, however
  * large E. private_u = sum p e^E S |v| / W-, private_l = sum p e^E R / W-, each no more than its
  * largest term. Which rows and columns have no claim, or are open: docs/semantics.md, rules 2 to 5.
- * Not here: the last rounding (compare.c); (A-ord), sorted weights, the probabilistic form (C).
+ * Not here: the last rounding (compare.c); (A-ord), the probabilistic form (C).
  * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  *     |rho_j|   <= R_j   additions to l and its rescales: private
  *     |sigma_j| <= S_j   those of u, the product p v, P's own rounding: private
  * Order-free: how often a key is rescaled is bounded by how many keys may score above it. What is
- * known of the order (tiles, joins) enters by `path` alone; a form that knows more (A-ord, sorted
- * weights) replaces R and S here. SPDX-License-Identifier: MIT */
+ * known of the order (tiles, joins) enters by `path` alone; many light keys
+ * cost no more than they weigh (Lemma 5). SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <stdlib.h>
 

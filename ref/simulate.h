@@ -3,6 +3,7 @@
 #define SIMULATE_H
 
 #include "at_math.h"
+#include "at_simulate.h"
 #include "ref.h"
 
 struct sim {

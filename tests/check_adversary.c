@@ -3,6 +3,7 @@
  * (TIGHTNESS=file LONG=1 writes it). SEED=n climbs elsewhere. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
+#include "at_simulate.h"
 #include "paint.h"
 #include "ref.h"
 #include <stdio.h>
@@ -197,7 +198,8 @@ START_TEST(the_bound_is_nearly_reached_and_never_left)
         int64_t tried;
         if (!all && !c->quick)
             continue;
-        double r = climbed(c, all ? 16 : 4, all ? 400 : 40, &tried), least = c->at_least;
+        int64_t starts = all ? (c->n <= 4 ? 16 : 6) : 4, steps = all ? (c->n <= 4 ? 400 : 250) : 40;
+        double r = climbed(c, starts, steps, &tried), least = c->at_least;
         printf("%-18s n=%-3lld tile %-3lld %s: ratio %.3f after %lld\n", c->arith, (long long)c->n,
                (long long)c->tile, c->is_lse ? "lse" : "out", r, (long long)tried);
         fflush(stdout);

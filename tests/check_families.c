@@ -142,48 +142,101 @@ END_TEST
 /* -- What these problems found --------------------------------------------------------------------
  */
 
-/* n keys of scores s by bias, values v; simulated, bounded; out - truth over the bound. */
-static double reached(const struct at_arith *arith, enum at_lean lean, int64_t n, double *s,
-                      double *v, int64_t bc)
+/* One row: n scores by bias, values; a tile of one key. */
+struct small {
+    int64_t n;
+    double s[8], v[8], drop, descale; /* drop: nothing is dropped, but out is divided by 1 - drop */
+    double out, truth, bound;
+    enum at_kind kind;
+};
+
+/* Simulated and bounded. */
+static void compute(const char *name, enum at_lean lean, struct small *x)
 {
-    double q = 0, k[8] = {0}, out, lse;
-    struct at_attention a =
-        at_plain(at_bhsd(&q, AT_F64, 1, 1, 1, 1), at_bhsd(k, AT_F64, 1, 1, n, 1),
-                 at_bhsd(v, AT_F64, 1, 1, n, 1), 1);
+    double q = 0, k[8] = {0}, scale[8];
+    unsigned char keep[8];
+    struct at_arith arith = *at_arith_find(name);
+    struct at_machine m = at_machine_of(&arith);
     struct at_rows row = {1, NULL};
-    struct at_machine m = at_machine_of(arith);
-    struct at_arith own = *arith; /* fp64 tensors, whose numbers are fp32's */
-    struct at_answer x;
-    own.own = at_float_of(AT_F32);
+    struct at_answer y;
+    double lse;
+    struct at_attention a =
+        at_plain(at_bhsd(&q, AT_F64, 1, 1, 1, 1), at_bhsd(k, AT_F64, 1, 1, x->n, 1),
+                 at_bhsd(x->v, AT_F64, 1, 1, x->n, 1), 1);
+    arith.own = at_float_of(arith.compute); /* the tensors are fp64 */
     m.lean = lean;
-    a.score.bias = at_bhsd(s, AT_F64, 1, 1, 1, n);
-    a.plan.bc = bc, a.plan.threads = 1;
-    ck_assert_int_eq(at_answer_make(&x, 1, 1), AT_OK);
-    ck_assert_int_eq(at_truth(&a, row, &x), AT_OK);
-    ck_assert_int_eq(at_bound(&a, &own, row, &x), AT_OK);
-    ck_assert_int_eq(at_simulate(&a, &m, row, &out, &lse), AT_OK);
-    ck_assert_int_eq(x.out_kind[0], AT_CLAIMED);
-    double ratio = fabs(out - x.out[0]) / x.out_bound[0];
-    at_answer_free(&x);
-    return ratio;
+    for (int j = 0; j < 8; j++)
+        keep[j] = 1, scale[j] = x->descale;
+    a.score.bias = at_bhsd(x->s, AT_F64, 1, 1, 1, x->n);
+    if (x->drop > 0)
+        a.dropout.p = x->drop, a.dropout.keep = at_bhsd(keep, AT_U8, 1, 1, 1, x->n);
+    if (x->descale > 0)
+        a.score.vscale = at_bhsd(scale, AT_F64, 1, 1, x->n, 1);
+    a.plan.bc = 1, a.plan.threads = 1;
+    ck_assert_int_eq(at_answer_make(&y, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth(&a, row, &y), AT_OK);
+    ck_assert_int_eq(at_bound(&a, &arith, row, &y), AT_OK);
+    ck_assert_int_eq(at_simulate(&a, &m, row, &x->out, &lse), AT_OK);
+    x->truth = y.out[0], x->bound = y.out_bound[0], x->kind = (enum at_kind)y.out_kind[0];
+    at_answer_free(&y);
+}
+
+static void reaches(const char *name, enum at_lean lean, struct small x, double least)
+{
+    compute(name, lean, &x);
+    double r = fabs(x.out - x.truth) / x.bound;
+    ck_assert_int_eq(x.kind, AT_CLAIMED);
+    ck_assert_msg(r >= least && r <= 1, "%s: %a for %a, allowed %a", name, x.out, x.truth, x.bound);
 }
 
 START_TEST(huge_scores_that_their_format_makes_equal_share_the_row)
 {
-    double s[2] = {0x1.0dep+126, 0x1.0dcp+126}, v[2] = {1, 3}; /* bf16 has neither */
-    double r = reached(at_arith_find("bf16-sp"), AT_STRAIGHT, 2, s, v, 1);
-    ck_assert_msg(r > 0.1 && r <= 1, "ratio %g", r); /* 1 or 2 for a truth of 1: (A*) is 2 */
+    /* bf16 has neither: 2 for a truth of 1. (A*) is the range of v. */
+    struct small x = {.n = 2, .s = {0x1.0dep+126, 0x1.0dcp+126}, .v = {1, 3}};
+    reaches("bf16-sp", AT_STRAIGHT, x, 0.4);
 }
 END_TEST
 
 /* Eight equal scores, a key a tile: the first key meets exp(0) eight times, the last one once. */
 START_TEST(an_exp_of_0_that_is_not_1_rescales_every_tile)
 {
-    double s[8] = {0}, v[8] = {1, 1, 1, 1, -1, -1, -1, -1};
-    for (int lean = AT_UP; lean <= AT_DOWN; lean++) {
-        double r = reached(at_arith_find("fp32-libm-exp20"), (enum at_lean)lean, 8, s, v, 1);
-        ck_assert_msg(r > 0.1 && r <= 1, "ratio %g", r);
-    }
+    struct small x = {.n = 8, .s = {0}, .v = {1, 1, 1, 1, -1, -1, -1, -1}};
+    reaches("fp32-libm-exp20", AT_UP, x, 0.1);
+    reaches("fp32-libm-exp20", AT_DOWN, x, 0.1);
+}
+END_TEST
+
+START_TEST(what_underflows_is_enlarged_by_the_gain_of_dropout)
+{
+    struct small x = {
+        .n = 2, .s = {0, -0.75}, .v = {0, 0x1p-149}, .drop = 0.990234375}; /* p v is 0 */
+    reaches("fp32", AT_STRAIGHT, x, 0.01);
+    struct small y = {.n = 2,
+                      .s = {0, 0},
+                      .v = {0x1p-24, 0x1p-23},
+                      .drop = 0.90625}; /* u is rounded to fp16 first */
+    reaches("onnx-fp16", AT_STRAIGHT, y, 0.01);
+}
+END_TEST
+
+START_TEST(a_descaled_value_that_may_overflow_has_no_claim)
+{
+    struct small x = {.n = 2, .s = {0, -12}, .v = {1, 60000}, .descale = 2};
+    compute("onnx-fp16", AT_STRAIGHT, &x);
+    ck_assert(isinf(x.out) && isfinite(x.truth));
+    ck_assert_int_eq(x.kind, AT_OVERFLOW);
+}
+END_TEST
+
+/* Seven weights of 2^-43 beside a 1: no addition but theirs, which errs by no more than they are.
+ */
+START_TEST(light_keys_cost_what_they_weigh)
+{
+    struct small x = {
+        .n = 8, .s = {0, -30, -30, -30, -30, -30, -30, -30}, .v = {1, 1, 1, 1, 1, 1, 1, 1}};
+    compute("fp32", AT_STRAIGHT, &x);
+    ck_assert_msg(x.bound > 0 && x.bound <= 0x1p-38, "allowed %a", x.bound);
+    ck_assert(fabs(x.out - x.truth) <= x.bound);
 }
 END_TEST
 
@@ -198,6 +251,9 @@ int main(void)
     tcase_add_test(t, no_preset_leaves_its_bound_on_painted_problems_of_every_field);
     tcase_add_test(t, huge_scores_that_their_format_makes_equal_share_the_row);
     tcase_add_test(t, an_exp_of_0_that_is_not_1_rescales_every_tile);
+    tcase_add_test(t, what_underflows_is_enlarged_by_the_gain_of_dropout);
+    tcase_add_test(t, a_descaled_value_that_may_overflow_has_no_claim);
+    tcase_add_test(t, light_keys_cost_what_they_weigh);
     suite_add_tcase(suite, t);
     return paint_run(suite);
 }

@@ -3,6 +3,7 @@
  * be a second one. SEED=n paints others; COUNT=n as many. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
+#include "at_simulate.h"
 #include "paint.h"
 #include "ref.h"
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #ifndef FAMILY_H
 #define FAMILY_H
 
+#include "at_simulate.h"
 #include "paint.h"
 
 enum { FAMILY_ROWS = 8, FAMILY_KEYS = 80, FAMILY_D = 8, FAMILY_DV = 8 };
