@@ -39,8 +39,9 @@ double at_rounded_to(double x, const struct at_float *f, uint64_t seed, uint64_t
 
 /* out (n,Dv), lse (n) of the rows, as the machine computes them under a's plan.
  * Errors  those of at_validate; AT_ERR_PLAN: a format past 24 bits; AT_ERR_MEMORY. */
-AT_CHECKED enum at_status at_simulate(const struct at_attention *a, const struct at_machine *machine,
-                                      struct at_rows rows, double *out, double *lse);
+AT_CHECKED enum at_status at_simulate(const struct at_attention *a,
+                                      const struct at_machine *machine, struct at_rows rows,
+                                      double *out, double *lse);
 
 #ifdef __cplusplus
 }

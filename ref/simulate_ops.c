@@ -200,12 +200,10 @@ void at_sim_query(struct sim *w)
 static double dot(struct sim *w)
 {
     int64_t D = w->z.D, lanes = w->a->plan.lanes;
-    double x[64];
-    for (int64_t t = 0; t < lanes; t++) {
-        x[t] = 0;
+    double x[64] = {0};
+    for (int64_t t = 0; t < lanes; t++)
         for (int64_t c = t; c < D; c += lanes)
             x[t] = at_sim_add(w, at_sim_product(w, w->q[c], w->kv[c]), x[t], &w->dots); /* fma */
-    }
     for (int64_t t = lanes / 2; t > 0; t /= 2)
         for (int64_t c = 0; c < t; c++)
             x[c] = at_sim_add(w, x[c], x[c + t], &w->dots);
