@@ -251,9 +251,11 @@ void print_lists(const char *which)
             printf("  %-22s %s\n", at_arith_at(k)->name, at_arith_at(k)->source);
     }
     if (all || strcmp(which, "faults") == 0) {
-        printf("faults (attest check scalar CASE --fault NAME@N,head=H)\n");
+        printf("faults (attest check scalar CASE --fault NAME@N,head=H,p=bf16)\n");
         for (int64_t k = 0; at_mutant_at(k); k++)
-            printf("  %-22s %s\n", at_mutant_at(k)->name, at_mutant_at(k)->what);
+            printf("  %-18s %-8s fails %-7s %s\n", at_mutant_at(k)->name,
+                   at_mutant_at(k)->of ? at_mutant_at(k)->of : "", at_mutant_at(k)->arith,
+                   at_mutant_at(k)->what);
     }
 }
 
