@@ -26,7 +26,7 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 REF = attention validate convert simulate format truth truth_score truth_distance answer bound bound_key bound_score \
       bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
-ORACLE = tensors write fields sequences case results repro rows judge where rules mutants mutant_row mutant_score
+ORACLE = tensors write fields sequences case results repro rows judge where rules mutants mutant_row mutant_score diagnose suspects
 PROGRAM = main args engine arith session judge check run truth trace show list \
          report detail json picture brief
 TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten

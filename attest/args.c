@@ -168,6 +168,7 @@ enum flag {
     APPEND,
     PROFILE,
     ONLY,
+    NO_DIAGNOSE,
     FLAGS
 };
 
@@ -214,9 +215,13 @@ static const struct {
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [NO_DIAGNOSE] = {"no-diagnose", JUDGE | CHECK, NULL},
 };
 
-static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
+static bool plain(enum flag f)
+{
+    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF || f == NO_DIAGNOSE;
+}
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -316,6 +321,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case JSON: o->json = true; return true;
     case SAME_BITS: o->same_bits = true; return true;
     case BRIEF: o->brief = true; return true;
+    case NO_DIAGNOSE: o->no_diagnose = true; return true;
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;

@@ -19,7 +19,7 @@ struct options {
     int64_t allow; /* elements without a claim */
     int64_t split;
     struct at_place row;
-    bool one_row, json, same_bits, help, brief;
+    bool one_row, json, same_bits, help, brief, no_diagnose;
     const char *append, *profile, *only;
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
@@ -67,6 +67,8 @@ struct entry {
     int64_t steps;
     bool ladder;
     enum at_outcome outcome;
+    bool diagnosed;
+    struct at_diagnosis fault; /* of a failure */
 };
 
 struct session {

@@ -22,7 +22,8 @@ void print_usage(const char *command)
     static const char *const lines[][2] = {
         {"judge",
          "attest judge CASE [GOT...] [--arith A] [--rows N|all] [--seed N] [--row B,H,I] [--json]\n"
-         "                       [--same-bits] [--save-repro F] [--allow-unclaimed N]\n"
+         "                       [--same-bits] [--save-repro F] [--allow-unclaimed N] "
+         "[--no-diagnose]\n"
          "    Judges the results of GOT, or of CASE itself, element by element. Without --arith:\n"
          "    what the file says of a result, else a ladder of arithmetics."},
         {"check",

@@ -135,6 +135,25 @@ static bool judge_all(struct session *s, struct at_said *said)
     return judge_ladders(s, said);
 }
 
+/* -- Diagnosis ------------------------------------------------------------------------------- */
+
+/* The bound in truth is the last arithmetic's; of several results each needs its own again. */
+static bool diagnose(struct session *s, struct at_said *said)
+{
+    for (int64_t k = 0; k < s->entries; k++) {
+        struct entry *e = &s->entry[k];
+        if (e->outcome != AT_FAIL || s->o->no_diagnose || s->o->brief)
+            continue;
+        const struct at_arith *arith = &e->step[e->steps - 1].arith;
+        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+            return false;
+        if (!at_diagnose(&s->x.a, &e->result->got, s->rows, arith, &s->truth, &e->fault))
+            return at_say(said, "%s: no memory for the diagnosis", s->x.path);
+        e->diagnosed = true;
+    }
+    return true;
+}
+
 /* -- The whole ------------------------------------------------------------------------------- */
 
 bool session_judge(struct session *s, struct at_said *said)
@@ -150,7 +169,7 @@ bool session_judge(struct session *s, struct at_said *said)
     progress_done();
     s->seconds = now() - start;
     s->largest = at_largest_value(a);
-    return done && judge_all(s, said);
+    return done && judge_all(s, said) && diagnose(s, said);
 }
 
 int session_status(const struct session *s)

@@ -277,4 +277,26 @@ void at_mutant_row(struct at_mutant_run *r, const struct at_planted *f, struct a
                    double *out, double *lse);
 void at_mutant_close(struct at_mutant_run *r);
 
+/* -- Diagnosis (diagnose.c, suspects.c) -------------------------------------------------------- */
+
+/* Which named fault, or which looser arithmetic, explains a failure. Unknown: name is the nearest.
+ */
+struct at_diagnosis {
+    char name[80], what[160]; /* a fault, or an arithmetic and how it is written */
+    bool known, arithmetic;
+    double ratio;                /* the worst under the looser arithmetic */
+    int64_t rows, tried;         /* rows of the sample; kinds of fault */
+    int64_t explained, of;       /* elements of the sample that the fault explains */
+    int64_t failing, of_failing; /* ... among those that fail */
+    int64_t tile, splits;        /* of the plan under which it does; 0: no matter */
+    char other[80];              /* the runner-up */
+    int64_t other_explained;
+    bool alike; /* the runner-up explains as much */
+};
+
+/* x holds truth and bound of the rows under arith, which got fails. False: no memory. */
+AT_CHECKED bool at_diagnose(const struct at_attention *a, const struct at_result *got,
+                            struct at_rows rows, const struct at_arith *arith,
+                            const struct at_answer *x, struct at_diagnosis *d);
+
 #endif
