@@ -60,6 +60,7 @@ SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory))
 $(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64 tests/row_steps32 tests/row_steps64)
 $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
+$(BUILD)/tests/check_diagnose: $(call objects,tests/ordinary)
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \

@@ -1,12 +1,13 @@
 /* Which named fault explains a failing output?
  *
  * A hypothesis is one fault of the bank, applied to the scalar engine on a sample of the judged
- * rows. An element is explained where |got - mutant| <= B + eps_F |mutant|: B is the allowance of
- * the stated arithmetic at the truth, the rest the output's own rounding. A hypothesis is named
- * where it explains nine in ten of the failing elements and of all, and brings the failing ones at
- * least four times nearer than the truth is. Of several the nearest is named; the next is shown.
- * Where no fault is, a looser arithmetic may be: then the arithmetic is named. A name is a lead,
- * not a proof: the verdict does not depend on it. SPDX-License-Identifier: MIT */
+ * rows. An element is explained where |got - mutant| <= B + eps_F |mutant|: B is the largest bound
+ * in the sample under the stated arithmetic, at least eight roundings (the mutant's own bound is
+ * not known: it may see more keys than the truth), the rest the output's own rounding. A hypothesis
+ * is named where it explains nine in ten of the failing elements and of all, and brings the failing
+ * ones at least four times nearer than the truth is. Of several that fit alike the simplest is
+ * named first. Where no fault is, a looser arithmetic may be: then the arithmetic is named. A name
+ * is a lead, not a proof: the verdict does not depend on it. SPDX-License-Identifier: MIT */
 #include "diagnose.h"
 #include "at_index.h"
 #include "ref.h"
@@ -29,10 +30,10 @@ static double apart(double got, double want, double unit)
     return far == 0 ? 0 : fmin(far / unit, FAR);
 }
 
-static double unit_of(const struct evidence *e, double want, enum at_dtype dtype)
+static double unit_of(double bound, double want, enum at_dtype dtype)
 {
     double u = at_roundoff(dtype) * (isfinite(want) ? fabs(want) : 0);
-    return e->bound + u + 0x1p-149;
+    return (isfinite(bound) ? bound : 0) + u + 0x1p-149;
 }
 
 static double stored(const struct at_attention *a, const struct at_result *got, struct at_place p,
@@ -51,10 +52,10 @@ static double badness(const struct at_attention *a, const struct at_result *got,
     for (int64_t c = got->lse.data ? -1 : 0; c < x->Dv; c++) {
         enum at_dtype dtype = c < 0 ? got->lse.dtype : got->out.dtype;
         double y = stored(a, got, p, c), truth = c < 0 ? x->lse[t] : x->out[t * x->Dv + c];
-        struct evidence e = {y, truth, c < 0 ? x->lse_bound[t] : x->out_bound[t * x->Dv + c], true};
+        double bound = c < 0 ? x->lse_bound[t] : x->out_bound[t * x->Dv + c];
         at_interval(arith, dtype, x, t, c, &lo, &hi);
         if (!(y >= lo && y <= hi) && !(isnan(y) && isnan(truth)))
-            sum += apart(y, truth, unit_of(&e, truth, dtype)) + 1;
+            sum += apart(y, truth, unit_of(bound, truth, dtype)) + 1;
     }
     return sum;
 }
@@ -108,16 +109,20 @@ static void choose(struct sample *s, const struct at_attention *a, struct at_row
 static void weigh(struct sample *s, const struct at_result *got)
 {
     const struct at_answer *y = &s->truth;
-    double lo, hi;
+    double lo, hi, few = 8 * at_roundoff(s->a->plan.compute); /* a row of one key has bound 0 */
     for (int64_t t = 0; t < s->n; t++)
         for (int64_t c = 0; c <= s->Dv; c++) {
             struct evidence *e = &s->evidence[t * (s->Dv + 1) + c];
             bool lse = c == s->Dv;
-            *e = (struct evidence){.truth = lse ? y->lse[t] : y->out[t * s->Dv + c],
-                                   .bound = lse ? y->lse_bound[t] : y->out_bound[t * s->Dv + c]};
+            double bound = lse ? y->lse_bound[t] : y->out_bound[t * s->Dv + c];
+            *e = (struct evidence){.truth = lse ? y->lse[t] : y->out[t * s->Dv + c]};
+            if (isfinite(bound))
+                s->largest[lse] = fmax(s->largest[lse], bound);
             if (lse && !s->lse)
                 continue;
             e->got = stored(s->a, got, s->place[t], lse ? -1 : c);
+            if (isfinite(e->got))
+                s->largest[lse] = fmax(s->largest[lse], few * fabs(e->got));
             at_interval(s->arith, lse ? s->lse : s->out, y, t, lse ? -1 : c, &lo, &hi);
             e->fails = !(e->got >= lo && e->got <= hi) && !(isnan(e->got) && isnan(e->truth));
             s->failing += e->fails;
@@ -126,9 +131,10 @@ static void weigh(struct sample *s, const struct at_result *got)
 
 /* -- A hypothesis ---------------------------------------------------------------------------- */
 
-static void weigh_one(struct fit *x, const struct evidence *e, double mutant, enum at_dtype dtype)
+static void weigh_one(struct fit *x, const struct evidence *e, double mutant, double bound,
+                      enum at_dtype dtype)
 {
-    double near = apart(e->got, mutant, unit_of(e, mutant, dtype));
+    double unit = unit_of(bound, mutant, dtype), near = apart(e->got, mutant, unit);
     x->of++;
     x->explained += near <= 1;
     if (!e->fails)
@@ -136,7 +142,7 @@ static void weigh_one(struct fit *x, const struct evidence *e, double mutant, en
     x->of_failing++;
     x->failing += near <= 1;
     x->distance += near;
-    x->before += apart(e->got, e->truth, unit_of(e, mutant, dtype));
+    x->before += apart(e->got, e->truth, unit);
 }
 
 struct fit sample_fit(const struct sample *s, struct at_mutant_run *r, const struct at_planted *f,
@@ -148,17 +154,29 @@ struct fit sample_fit(const struct sample *s, struct at_mutant_run *r, const str
         double lse;
         at_mutant_row(r, f, s->place[t], out, &lse);
         for (int64_t c = 0; c < s->Dv; c++)
-            weigh_one(&x, &e[c], out[c], s->out);
+            weigh_one(&x, &e[c], out[c], s->largest[0], s->out);
         if (s->lse)
-            weigh_one(&x, &e[s->Dv], lse, s->lse);
+            weigh_one(&x, &e[s->Dv], lse, s->largest[1], s->lse);
     }
     return x;
 }
 
+/* An eighth of an allowance on the average is less than two correct kernels differ by. */
+bool fit_alike(const struct fit *a, const struct fit *b)
+{
+    return a->explained == b->explained &&
+           8 * fabs(a->distance - b->distance) <= (double)a->of_failing;
+}
+
 bool fit_better(const struct fit *a, const struct fit *b)
 {
+    bool simple = a->f.at < 0, other = b->f.at < 0;
+    if (fit_explains(a) != fit_explains(b))
+        return fit_explains(a);
     if (a->explained != b->explained)
         return a->explained > b->explained;
+    if (fit_alike(a, b) && simple != other)
+        return simple;
     return a->distance < b->distance;
 }
 
@@ -170,8 +188,33 @@ bool fit_explains(const struct fit *x)
 
 /* -- The whole ------------------------------------------------------------------------------- */
 
-static void say(struct at_diagnosis *d, const struct fit *best, const struct fit *next)
+/* The others that fit as well, or else the runner-up. */
+static void say_others(struct at_diagnosis *d, const struct fit *fits, int best)
 {
+    const struct fit *next = NULL;
+    size_t n = 0;
+    for (int k = 0; at_mutant_at(k); k++) {
+        if (k == best || fits[k].of == 0)
+            continue;
+        if (!next || fit_better(&fits[k], next))
+            next = &fits[k];
+        if (!fit_explains(&fits[k]) || !fit_alike(&fits[k], &fits[best]) ||
+            n + 60 > sizeof d->other)
+            continue;
+        n += (size_t)snprintf(d->other + n, sizeof d->other - n, "%s", n > 0 ? ", " : "");
+        at_mutant_name(&fits[k].f, d->other + n, sizeof d->other - n);
+        n += strlen(d->other + n);
+        d->alike = true;
+    }
+    if (next)
+        d->other_explained = next->explained;
+    if (next && !d->alike)
+        at_mutant_name(&next->f, d->other, sizeof d->other);
+}
+
+static void say(struct at_diagnosis *d, const struct fit *fits, int k)
+{
+    const struct fit *best = &fits[k];
     const struct at_mutant *m = at_mutant_at(best->f.kind);
     at_mutant_name(&best->f, d->name, sizeof d->name);
     snprintf(d->what, sizeof d->what, "%s", m->what);
@@ -179,12 +222,7 @@ static void say(struct at_diagnosis *d, const struct fit *best, const struct fit
     d->splits = m->needs & AT_NEEDS_SPLITS ? best->splits : 0;
     d->explained = best->explained, d->of = best->of;
     d->failing = best->failing, d->of_failing = best->of_failing;
-    if (next->of == 0)
-        return;
-    at_mutant_name(&next->f, d->other, sizeof d->other);
-    d->other_explained = next->explained;
-    d->alike = fit_explains(next) && next->explained == best->explained &&
-               next->distance <= best->distance;
+    say_others(d, fits, k);
 }
 
 /* A fault that the stated arithmetic permits is none. */
@@ -197,24 +235,25 @@ static bool permitted(const struct sample *s, int kind)
 
 static bool suspect(struct sample *s, struct at_diagnosis *d)
 {
-    struct fit best = {.of = 0}, next = {.of = 0};
     unsigned offers = at_mutant_offers(s->a);
+    int best = -1, n = 0;
+    while (at_mutant_at(n))
+        n++;
     struct at_mutant_run *r = at_mutant_open(s->a, 8);
     double *out = malloc((size_t)(s->Dv + 1) * sizeof *out);
-    for (int k = 0; r && out && at_mutant_at(k); k++) {
+    struct fit *fits = calloc((size_t)n, sizeof *fits);
+    for (int k = 0; r && out && fits && k < n; k++) {
         if ((at_mutant_at(k)->needs & ~offers) || permitted(s, k))
             continue;
-        struct fit fit = suspects_best(s, r, k, out);
+        fits[k] = suspects_best(s, r, k, out);
         d->tried++;
-        if (best.of == 0 || fit_better(&fit, &best)) {
-            next = best;
-            best = fit;
-        } else if (next.of == 0 || fit_better(&fit, &next))
-            next = fit;
+        if (fits[k].of > 0 && (best < 0 || fit_better(&fits[k], &fits[best])))
+            best = k;
     }
-    bool named = best.of > 0 && fit_explains(&best);
-    if (best.of > 0)
-        say(d, &best, &next);
+    bool named = best >= 0 && fit_explains(&fits[best]);
+    if (best >= 0)
+        say(d, fits, best);
+    free(fits);
     free(out);
     if (r)
         at_mutant_close(r);

@@ -7,9 +7,9 @@
 /* Rows that hypotheses are tried on: failing ones, the worst first, then passing ones. */
 enum { SAMPLE = 16, SAMPLE_FAILING = 12 };
 
-/* One element of the sample: what was got, what is true, how far a right hypothesis may be. */
+/* One element of the sample. */
 struct evidence {
-    double got, truth, bound;
+    double got, truth;
     bool fails;
 };
 
@@ -21,6 +21,7 @@ struct sample {
     struct at_place place[SAMPLE];
     struct at_answer truth;    /* of the rows */
     struct evidence *evidence; /* n rows of Dv + 1, the lse last */
+    double largest[2];         /* bound of out, of lse */
 };
 
 /* How well a hypothesis fits. */
@@ -34,9 +35,10 @@ struct fit {
 /* The fit of one fault on rows 0..n-1 of the sample. */
 struct fit sample_fit(const struct sample *s, struct at_mutant_run *r, const struct at_planted *f,
                       int64_t n, double *out);
-/* Is a better than b? */
+/* Is a the better name? Of two that fit alike, the one with fewer numbers to choose. */
 bool fit_better(const struct fit *a, const struct fit *b);
 bool fit_explains(const struct fit *x);
+bool fit_alike(const struct fit *a, const struct fit *b);
 
 /* The best of one kind of fault over tiles, splits and N (suspects.c). */
 struct fit suspects_best(const struct sample *s, struct at_mutant_run *r, int kind, double *out);

@@ -289,9 +289,9 @@ struct at_diagnosis {
     int64_t explained, of;       /* elements of the sample that the fault explains */
     int64_t failing, of_failing; /* ... among those that fail */
     int64_t tile, splits;        /* of the plan under which it does; 0: no matter */
-    char other[80];              /* the runner-up */
+    char other[240];             /* all that fit as well; else the runner-up */
     int64_t other_explained;
-    bool alike; /* the runner-up explains as much */
+    bool alike; /* other fits as well */
 };
 
 /* x holds truth and bound of the rows under arith, which got fails. False: no memory. */
