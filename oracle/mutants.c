@@ -154,6 +154,8 @@ const struct at_mutant *at_mutant_at(int64_t k)
     return k >= 0 && k < FAULTS ? &mutants[k] : NULL;
 }
 
+int64_t at_mutant_formats(void) { return P_TRUNCATED; }
+
 /* -- What a problem offers ------------------------------------------------------------------- */
 
 unsigned at_mutant_offers(const struct at_attention *a)

@@ -248,6 +248,7 @@ struct at_mutant {
 };
 
 const struct at_mutant *at_mutant_at(int64_t k); /* NULL: no more */
+int64_t at_mutant_formats(void);                 /* from here on: numbers kept in narrow formats */
 /* What of enum at_need the descriptor shows; what only data or plan could tell is always there. */
 unsigned at_mutant_offers(const struct at_attention *a);
 

@@ -72,8 +72,10 @@ static void score(struct ordinary *x, struct paint *r, const struct ordinary_sha
         for (int64_t h = 0; h < s->Hq; h++)
             paint_put(&c->alibi, h, ldexp(1, -(int)(h % 8) - 2));
     }
-    if (s->features & ORDINARY_SINK)
+    if (s->features & ORDINARY_SINK) {
         c->sink = tensor(x, r, AT_F32, 1, s->Hq, 1, 1, 2);
+        paint_put(&c->sink, 0, 300); /* above every score */
+    }
     if (s->features & ORDINARY_CAP)
         c->softcap = 3;
     if (s->features & ORDINARY_DESCALE) {
