@@ -24,7 +24,7 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate format truth truth_score truth_distance answer bound bound_key bound_score \
-      bound_sum compare arith
+      bound_sum compare arith statistics
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants mutant_row mutant_score diagnose suspects
 PROGRAM = main args engine arith session judge check run truth trace show list \
@@ -65,6 +65,10 @@ $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libatt
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+KILL_O = $(call objects,tests/kill_matrix tests/published tests/ordinary) $(SHARED_O)
+$(BUILD)/tests/kill_matrix: $(KILL_O) $(BUILD)/libattest.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
