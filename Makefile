@@ -60,7 +60,7 @@ SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory))
 $(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64 tests/row_steps32 tests/row_steps64)
 $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
-$(BUILD)/tests/check_diagnose: $(call objects,tests/ordinary)
+$(BUILD)/tests/check_diagnose $(BUILD)/tests/check_statistics: $(call objects,tests/ordinary)
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
@@ -69,6 +69,12 @@ KILL_O = $(call objects,tests/kill_matrix tests/published tests/ordinary) $(SHAR
 $(BUILD)/tests/kill_matrix: $(KILL_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+# Every mutant under our judge and published rules: some two minutes.
+kill-matrix: $(BUILD)/tests/kill_matrix
+	$< >$(BUILD)/kill_matrix.tsv
+	awk -f tests/kill_matrix.awk $(BUILD)/kill_matrix.tsv >docs/figures/kill_matrix.tsv
+	tail -n 14 docs/figures/kill_matrix.tsv
+	if command -v gnuplot >/dev/null; then gnuplot docs/figures/kill_matrix.gp; fi
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
@@ -79,6 +85,7 @@ help:
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
+	@echo "make kill-matrix every planted fault under our judge and under published rules, drawn"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
@@ -108,5 +115,5 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all help setup check check-run check-long demo demo-run static lint clean
+.PHONY: kill-matrix all help setup check check-run check-long demo demo-run static lint clean
 .SECONDARY:

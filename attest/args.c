@@ -169,6 +169,7 @@ enum flag {
     PROFILE,
     ONLY,
     NO_DIAGNOSE,
+    CONFIDENCE,
     FLAGS
 };
 
@@ -215,6 +216,7 @@ static const struct {
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [CONFIDENCE] = {"confidence", JUDGE | CHECK, NULL},
     [NO_DIAGNOSE] = {"no-diagnose", JUDGE | CHECK, NULL},
 };
 
@@ -272,6 +274,16 @@ static bool one_row(struct options *o, const char *text, struct at_said *said)
         return at_say(said, "--row %s: expected B,H,I", text);
     o->row = (struct at_place){from == text ? at[0] : -1, at[1], at[2]};
     o->one_row = true;
+    return true;
+}
+
+static bool alarm(struct options *o, const char *text, struct at_said *said)
+{
+    char *end;
+    o->alarm = strtod(text, &end);
+    if (!*text || *end || !(o->alarm > 0 && o->alarm < 1))
+        return at_say(said, "--confidence %s: expected a probability of a false alarm, as 0.000001",
+                      text);
     return true;
 }
 
@@ -334,6 +346,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case VALUES: o->values = text; return true;
     case SPLIT: return whole("split", text, 1, &o->split, said);
     case ALLOW_UNCLAIMED: return whole("allow-unclaimed", text, 0, &o->allow, said);
+    case CONFIDENCE: return alarm(o, text, said);
     case ROW: return one_row(o, text, said);
     case ROWS:
         o->rows = -1;

@@ -176,7 +176,8 @@ void print_details(const struct session *s)
 {
     for (int64_t k = 0; k < s->entries; k++) {
         const struct entry *e = &s->entry[k];
-        if (e->outcome == AT_FAIL)
+        if (e->steps > 0 &&
+            e->step[e->steps - 1].outcome == AT_FAIL) /* not the second line alone */
             print_failure(s, e, &e->step[e->steps - 1]);
     }
 }

@@ -17,6 +17,7 @@ struct options {
     int64_t rows; /* -1 all, -2 not said */
     uint64_t seed;
     int64_t allow; /* elements without a claim */
+    double alarm;  /* --confidence: the second line's chance of a false alarm; 0: no such line */
     int64_t split;
     struct at_place row;
     bool one_row, json, same_bits, help, brief, no_diagnose;
@@ -68,7 +69,8 @@ struct entry {
     bool ladder;
     enum at_outcome outcome;
     bool diagnosed;
-    struct at_diagnosis fault; /* of a failure */
+    struct at_diagnosis fault;   /* of a failure */
+    struct at_statistics second; /* with --confidence */
 };
 
 struct session {

@@ -89,12 +89,15 @@ enum fault {
     SCORES_BF16,
     SCORES_FP16,
     Q_BF16,
+    SCALE_SLIGHT,
     TF32_INPUTS,
     SUMS_FP16,
     SUMS_BF16,
     LSE_FP16,
     EXP_FLUSHED,
     EXP_BASE_SHORT,
+    EXP_ROUGH,
+    EXP_FAIR,
     FAULTS
 };
 

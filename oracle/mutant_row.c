@@ -14,7 +14,11 @@ static float exponential(const struct mutant_work *w, float x)
         return 0;
     if (is(w, EXP_BASE_SHORT)) /* 1.4427 for log2 e: 1 + 58 2^-24 times as much */
         x *= 0x1.00003ap+0f;
-    return x > 0 ? expf(x) : at_exp(x);
+    float y = x > 0 ? expf(x) : at_exp(x);
+    if ((is(w, EXP_ROUGH) || is(w, EXP_FAIR)) && x != 0 &&
+        x > -80) /* a wave, as a short polynomial leaves */
+        y *= 1 + (is(w, EXP_ROUGH) ? 0x1p-13f : 0x1p-17f) * sinf(37 * x);
+    return y;
 }
 
 static float worth(const struct mutant_work *w, float m, float to)

@@ -178,6 +178,7 @@ static float scale(const struct mutant_work *w)
     switch (w->kind) {
     case SCALE_TWICE: return at_rounded(scale) * at_rounded(scale);
     case SCALE_OVER_D: return at_rounded(1 / D);
+    case SCALE_SLIGHT: return at_rounded(scale * (1 + 0x1p-13));
     case SCALE_PADDED: return at_rounded(1 / sqrt(wide));
     case SCALE_MISSING:
     case Q_BF16: return 1;

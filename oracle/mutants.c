@@ -140,6 +140,7 @@ static const struct at_mutant mutants[] = {
     [SCORES_BF16] = {"scores-bf16", "scores in bf16", "fp32", 0, 0, NULL},
     [SCORES_FP16] = {"scores-fp16", "scores in fp16", "fp32", 0, 47, NULL},
     [Q_BF16] = {"q-bf16", "q is scaled first and rounded to bf16", "fp32", 0, 0, NULL},
+    [SCALE_SLIGHT] = {"scale-slight", "the scale is off by 2^-13", "fp32", 0, 0, NULL},
     [TF32_INPUTS] = {"tf32-inputs", "q and k are rounded to TF32", "fp32", 0, 0, NULL},
     [SUMS_FP16] = {"sums-fp16", "l and u are summed in fp16", "fp32", 0, 48, NULL},
     [SUMS_BF16] = {"sums-bf16", "l and u are summed in bf16", "fp32", 0, 50, NULL},
@@ -147,6 +148,8 @@ static const struct at_mutant mutants[] = {
                   NULL},
     [EXP_FLUSHED] = {"exp-flushed", "e^x is 0 below -10", "fp32", 0, 52, NULL},
     [EXP_BASE_SHORT] = {"exp-base-short", "1.4427 stands for log2 e", "fp32", 0, 0, NULL},
+    [EXP_ROUGH] = {"exp-rough", "e^x is off by up to 2^-13", "fp32", 0, 0, NULL},
+    [EXP_FAIR] = {"exp-fair", "e^x is off by up to 2^-17", "fp32", 0, 0, NULL},
 };
 
 const struct at_mutant *at_mutant_at(int64_t k)
