@@ -369,17 +369,6 @@ static int command_bit(const char *name)
     return 0;
 }
 
-/* The command as it can be pasted into a shell. */
-static void join_line(int argc, char **argv, char *to, size_t size)
-{
-    size_t n = (size_t)snprintf(to, size, "attest");
-    for (int k = 0; k < argc && n < size; k++) {
-        bool bare = strspn(argv[k], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                    "0123456789_./-,:=@+%") == strlen(argv[k]);
-        n += (size_t)snprintf(to + n, size - n, bare && *argv[k] ? " %s" : " '%s'", argv[k]);
-    }
-}
-
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said)
 {
     struct option table[FLAGS + 1] = {{0}};

@@ -12,6 +12,17 @@ static const struct {
     {"trace", run_trace}, {"show", run_show},   {"list", run_list},
 };
 
+/* The command as it can be pasted into a shell. */
+void join_line(int argc, char **argv, char *to, size_t size)
+{
+    size_t n = (size_t)snprintf(to, size, "attest");
+    for (int k = 0; k < argc && n < size; k++) {
+        bool bare = strspn(argv[k], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                    "0123456789_./-,:=@+%") == strlen(argv[k]);
+        n += (size_t)snprintf(to + n, size - n, bare && *argv[k] ? " %s" : " '%s'", argv[k]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct options o;

@@ -4,6 +4,7 @@
 
 #include "at_index.h"
 #include "oracle.h"
+#include "ref.h"
 
 enum { PASS, FAIL, MISUSE, UNDECIDED }; /* exit statuses */
 
@@ -31,6 +32,8 @@ struct options {
 
 /* False: misuse, told in said. */
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said);
+/* The command as it can be pasted into a shell (main.c). */
+void join_line(int argc, char **argv, char *to, size_t size);
 
 /* -- Commands: an exit status ---------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include "hold.h"
 #include "oracle.h"
 #include "ordinary.h"
+#include "ref.h"
 #include <math.h>
 #include <stdio.h>
 

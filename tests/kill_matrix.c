@@ -3,7 +3,7 @@
  *
  *     kernel  suite  case  effect  judge  confidence  assert_close ... hipdnn
  *
- * effect: does the kernel differ from the one without the fault in a stored bit? 1 in a rule's
+ * effect: does the kernel differ from the one without the fault in a bit of out? 1 in a rule's
  * column: it fails the kernel. Suites: "ordinary" (normal numbers, as a kernel's own test draws
  * them, fp32 and bf16), and ours: "fields" (small problems over every field of the descriptor),
  * "tiles" (more keys than a tile has, lengths that are no multiple of one), "extreme" (scores far

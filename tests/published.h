@@ -10,7 +10,7 @@ enum published {
     ALLCLOSE,     /* numpy.allclose's */
     FLASH_2X,     /* flash-attention's tests: twice the error of eager attention in the dtype */
     COSINE,       /* cosine similarity > 0.99 */
-    RMS,          /* relative RMS <= 1e-2 */
+    RMS,          /* relative RMS, a hundredth */
     FLASHMLA,     /* FlashMLA's tests: (abs or rel) and cosine difference, lse too */
     HIPDNN,       /* hipDNN's derived scalar */
     PUBLISHED
