@@ -1,5 +1,6 @@
 /* attest: judges attention kernels. Each command stands in a file of its own; what a command line
  * means in args.c; printing in report.c and its neighbours. SPDX-License-Identifier: MIT */
+#include "bench.h"
 #include "program.h"
 #include <signal.h>
 #include <string.h>
@@ -9,19 +10,8 @@ static const struct {
     int (*run)(const struct options *o);
 } commands[] = {
     {"judge", run_judge}, {"check", run_check}, {"run", run_run},   {"truth", run_truth},
-    {"trace", run_trace}, {"show", run_show},   {"list", run_list},
+    {"trace", run_trace}, {"show", run_show},   {"list", run_list}, {"generate", run_generate},
 };
-
-/* The command as it can be pasted into a shell. */
-void join_line(int argc, char **argv, char *to, size_t size)
-{
-    size_t n = (size_t)snprintf(to, size, "attest");
-    for (int k = 0; k < argc && n < size; k++) {
-        bool bare = strspn(argv[k], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                    "0123456789_./-,:=@+%") == strlen(argv[k]);
-        n += (size_t)snprintf(to + n, size - n, bare && *argv[k] ? " %s" : " '%s'", argv[k]);
-    }
-}
 
 int main(int argc, char **argv)
 {
@@ -32,6 +22,8 @@ int main(int argc, char **argv)
         print_usage(NULL);
         return argc < 2 ? MISUSE : PASS;
     }
+    if (strcmp(argv[1], "bench") == 0) /* measures engines: no case, flags of its own */
+        return command_bench(argc - 1, argv + 1);
     for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) {
         if (strcmp(commands[k].name, argv[1]) != 0)
             continue;
@@ -43,7 +35,9 @@ int main(int argc, char **argv)
         }
         return commands[k].run(&o);
     }
-    at_say(&said, "command %s: unknown, expected judge, check, run, truth, trace, show or list",
+    at_say(&said,
+           "command %s: unknown, expected judge, check, run, truth, trace, show, list, "
+           "generate or bench",
            argv[1]);
     return refuse(&said);
 }

@@ -25,12 +25,20 @@ AT_FN at_real at_take(at_real a, at_real x, at_real t) { return (a * x + t) + 0;
 /* Two products and a sum, no fma: commutative to the bit; one of a, b is 1. */
 AT_FN at_real at_join(at_real a, at_real x, at_real b, at_real y) { return a * x + b * y; }
 
-/* A NaN is written as the one that the format calls quiet and positive. */
-AT_FN at_real at_canonical(at_real x) { return x == x ? x : (at_real)NAN; }
+/* A NaN is written as the one that the format calls quiet and positive: by its bits and as the last
+ * step, since arithmetic on a GPU makes another of it. */
+#if AT_BITS == 32
+AT_FN at_real at_canonical(at_real x) { return at_float(x == x ? at_bits32(x) : 0x7fc00000u); }
+#else
+AT_FN at_real at_canonical(at_real x)
+{
+    return at_double(x == x ? at_bits64(x) : 0x7ff8000000000000u);
+}
+#endif
 
 AT_FN at_real at_out(at_real u, at_real l, at_real gain)
 {
-    return l == 0 ? 0 : at_canonical(gain * u / l) + 0; /* gain 1 is exact */
+    return l == 0 ? 0 : at_canonical(gain * u / l + 0); /* gain 1 is exact */
 }
 
 AT_FN at_real at_lse(at_real m, at_real l) { return l == 0 ? m : at_canonical(m + at_log(l)); }
@@ -121,7 +129,7 @@ AT_FN void at_row_push(struct at_row *x, at_real s, const at_real *v, int64_t Dv
     x->m = m;
     x->l = at_take(a, x->l, p);
     for (int64_t c = 0; c < Dv; c++)
-        x->u[c] = at_take(a, x->u[c], v ? at_fma(p, v[c], 0) : 0);
+        x->u[c] = at_take(a, x->u[c], v ? at_fma(p, v[c], (at_real)0) : 0);
 }
 
 /* x = x (+) y. An empty side is known by l == 0 and chosen away: what its u holds cannot leak. */

@@ -3,7 +3,7 @@
  *
  * Each fault is tied to a public one by its number in the catalogue (tests/catalogue_*.c; 0: none
  * there), and to the arithmetic that it must fail where it has an effect: under a looser one it may
- * be legal. Where it needs a feature to show, the descriptor must have it. 
+ * be legal. Where it needs a feature to show, the descriptor must have it.
  * SPDX-License-Identifier: MIT */
 #include "mutant.h"
 #include <stdio.h>

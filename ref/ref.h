@@ -42,6 +42,8 @@ struct at_format {
 
 struct at_format at_format(enum at_dtype dtype);
 double at_roundoff(enum at_dtype dtype); /* eps = 2^-p */
+struct at_format at_format_of(const struct at_float *f);
+struct at_format at_computed_in(const struct at_arith *arith);
 
 /* "fp64", "fp32", "fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "uint8", "int32", "int64"; "default".
  * Unknown name: AT_DEFAULT. Size in bytes. */

@@ -24,8 +24,8 @@ static double weigh(struct row *r, int64_t from)
         struct key *k = &r->key[t];
         mpfr_ptr p = from == 0 ? k->p : k->w;
         mpfr_set_prec(p, r->prec);
-        if (t > from && !k->opens) {
-            mpfr_set(p, from == 0 ? k[-1].p : k[-1].w, MPFR_RNDN);
+        if (t > from && !k->opens) { /* of a group's w only the first is asked */
+            mpfr_set(p, k[-1].p, MPFR_RNDN);
             continue;
         }
         mpfr_sub(p, k->s, r->key[from].s, MPFR_RNDN);

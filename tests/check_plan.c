@@ -1,4 +1,4 @@
-/* Suite plan: splits, merge orders, at_resolve; extents of 0; allocations that fail.
+/* Suite plan: splits, merge orders, at_resolve; extents of 0.
  * SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "base.h"
@@ -62,6 +62,21 @@ static enum at_status attend_spy(const struct at_attention *a, int64_t j0, int64
 
 static const struct at_engine at_spy = {.name = "spy", .attend_f32 = attend_spy};
 
+static enum at_status forward_spy(const struct at_attention *a, const struct at_result *to)
+{
+    spy.n = a->plan.splits > 0 && a->plan.bc > 0 && to->out.data ? 77 : 0;
+    return AT_OK;
+}
+
+START_TEST(an_engine_with_a_way_of_its_own_takes_it_with_a_resolved_plan)
+{
+    struct base *x = base();
+    const struct at_engine e = {.name = "own way", .forward = forward_spy};
+    ck_assert_int_eq(at_forward(&e, &x->a, &x->to), AT_OK);
+    ck_assert_int_eq(spy.n, 77);
+}
+END_TEST
+
 /* sum of u over four splits, told from out = u/4. */
 static float merged(enum at_order order, uint64_t seed, int64_t splits, const float *u)
 {
@@ -103,6 +118,25 @@ START_TEST(a_random_merge_order_repeats_with_its_seed_and_differs_between_seeds)
         seen[(int)((x - 1) / ulp)]++;
     }
     ck_assert(seen[0] > 0 && seen[1] > 0 && seen[2] > 0);
+}
+END_TEST
+
+/* Scale -1 times a product of 0: the only score is -0, and the state says 0. */
+START_TEST(the_maximum_of_an_attended_row_is_never_minus_zero)
+{
+    const struct at_engine *const engine[] = {&at_scalar, &at_standard};
+    for (int e = 0; e < 2; e++) {
+        struct base *x = base();
+        float l[24];
+        struct at_state state = {at_bhsd(x->lse, AT_F32, 2, 4, 3, 1),
+                                 at_bhsd(l, AT_F32, 2, 4, 3, 1),
+                                 at_bhsd(x->out, AT_F32, 2, 4, 3, 2)};
+        x->a.score.scale = -1;
+        x->a.plan = at_resolve(&x->a);
+        ck_assert_int_eq(engine[e]->attend_f32(&x->a, 0, 5, &state), AT_OK);
+        for (int k = 0; k < 24; k++)
+            ck_assert(x->lse[k] == 0 && !signbit(x->lse[k]) && l[k] == 5);
+    }
 }
 END_TEST
 
@@ -226,36 +260,14 @@ START_TEST(packed_rows_of_no_sequence_are_zero)
 }
 END_TEST
 
-/* -- Allocations that fail (memory.c)
- * ----------------------------------------------------------------------- */
-
-START_TEST(an_allocation_that_fails_is_told_and_nothing_is_written)
-{
-    const struct at_engine *const engine[] = {&at_scalar, &at_standard};
-    for (int e = 0; e < 4; e++) {
-        int64_t turn = 0;
-        enum at_status status = AT_ERR_MEMORY;
-        while (status == AT_ERR_MEMORY && turn < 99) {
-            struct base *x = base();
-            x->a.score.sink = at_bhsd(x->bias, AT_F32, 1, 4, 1, 1);
-            x->a.plan = (struct at_plan){.splits = 3, .bc = 1, .threads = 2};
-            x->a.plan.compute = e < 2 ? AT_F32 : AT_F64;
-            memory_countdown = ++turn;
-            status = at_forward(engine[e % 2], &x->a, &x->to);
-            memory_countdown = 0;
-            ck_assert(status == AT_OK || untouched(x));
-        }
-        ck_assert(status == AT_OK && turn > 4);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("plan");
     TCase *c = tcase_create("plan");
     tcase_set_timeout(c, 60);
     tcase_add_test(c, splits_cover_each_key_once);
+    tcase_add_test(c, an_engine_with_a_way_of_its_own_takes_it_with_a_resolved_plan);
+    tcase_add_test(c, the_maximum_of_an_attended_row_is_never_minus_zero);
     tcase_add_test(c, states_merge_in_the_order_of_the_plan);
     tcase_add_test(c, a_random_merge_order_repeats_with_its_seed_and_differs_between_seeds);
     tcase_add_test(c, resolving_is_pure_complete_and_done_once);
@@ -264,7 +276,6 @@ int main(void)
     tcase_add_test(c, empty_batches_heads_and_queries_give_empty_results);
     tcase_add_test(c, without_keys_every_row_is_empty);
     tcase_add_test(c, packed_rows_of_no_sequence_are_zero);
-    tcase_add_test(c, an_allocation_that_fails_is_told_and_nothing_is_written);
     suite_add_tcase(s, c);
     return paint_run(s);
 }

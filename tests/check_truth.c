@@ -189,6 +189,26 @@ START_TEST(rows_that_were_chosen_come_in_the_order_asked)
 }
 END_TEST
 
+START_TEST(without_memory_there_is_a_status_and_no_leak)
+{
+    double s[2] = {0, 1}, v[2] = {1, 2};
+    struct at_attention a = row_of(2, s, v);
+    struct at_answer x = answers(&a), none;
+    a.plan.threads = 1;
+    for (int k = 0; k < 3; k++) {
+        memory_countdown = k + 1;
+        ck_assert_int_eq(at_truth(&a, (struct at_rows){1, NULL}, &x), AT_ERR_MEMORY);
+    }
+    memory_countdown = 1;
+    ck_assert_int_eq(at_answer_make(&none, 1, 1), AT_ERR_MEMORY);
+    memory_countdown = 0;
+    ck_assert_int_eq(at_answer_make(&none, INT64_MAX / 16, 15), AT_ERR_MEMORY);
+    ck_assert_int_eq(at_answer_make(&none, -1, 15), AT_ERR_SHAPE);
+    ck_assert_int_eq(at_truth(&a, (struct at_rows){1, NULL}, &x), AT_OK);
+    at_answer_free(&x);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("truth");
@@ -205,6 +225,7 @@ int main(void)
     tcase_add_test(c, an_infinite_descale_meets_each_product);
     tcase_add_test(c, rows_of_nothing_are_0_even_with_a_sink);
     tcase_add_test(c, rows_that_were_chosen_come_in_the_order_asked);
+    tcase_add_test(c, without_memory_there_is_a_status_and_no_leak);
     suite_add_tcase(s, c);
     return paint_run(s);
 }

@@ -55,6 +55,13 @@ START_TEST(scores_keep_every_bit)
                                      at_bhsd(v, AT_F64, 1, 1, 1, 1), 1);
     expect("lse", truth_of(&a).lse, 5);
     ck_assert_int_eq(truth_of(&a).lse_bits, EXACT);
+    double bias = 0x1p200, slope = 3;
+    const int64_t offset = 1;
+    k[0] = k[1] = 0, k[2] = -1; /* -2^200 + (2^200 - 3) */
+    a.score.bias = at_bhsd(&bias, AT_F64, 1, 1, 1, 1);
+    a.score.alibi = at_bhsd(&slope, AT_F64, 1, 1, 1, 1);
+    a.score.offset = &offset;
+    expect("lse", truth_of(&a).lse, -3);
 }
 END_TEST
 
@@ -77,6 +84,39 @@ START_TEST(what_cancels_has_all_its_bits)
     expect("out", y.hi, mpfr_get_d(rest, MPFR_RNDN));
     ck_assert_int_ge(y.bits, 106);
     mpfr_clears(rest, l, (mpfr_ptr)0);
+}
+END_TEST
+
+/* The estimate's noise is larger than the last bits of e^-100: a better double has to be found. */
+START_TEST(what_cancelling_groups_leave_has_all_its_bits)
+{
+    double low = -0.1 * _i - 0.1, s[6] = {0, low, low, low, low, -100}, v[6] = {0, 1, 2, 4, -7, 3};
+    mpfr_t x, l;
+    mpfr_inits2(1000, x, l, (mpfr_ptr)0);
+    mpfr_set_d(l, low, MPFR_RNDN);
+    mpfr_exp(l, l, MPFR_RNDN);
+    mpfr_mul_ui(l, l, 4, MPFR_RNDN);
+    mpfr_add_ui(l, l, 1, MPFR_RNDN);
+    mpfr_set_d(x, -100, MPFR_RNDN);
+    mpfr_exp(x, x, MPFR_RNDN);
+    mpfr_add(l, l, x, MPFR_RNDN);
+    mpfr_mul_ui(x, x, 3, MPFR_RNDN);
+    mpfr_div(x, x, l, MPFR_RNDN);
+    struct at_attention a = row_of(6, s, v);
+    expect("out", truth_of(&a).hi, mpfr_get_d(x, MPFR_RNDN));
+    mpfr_clears(x, l, (mpfr_ptr)0);
+}
+END_TEST
+
+START_TEST(columns_that_differ_at_other_far_keys_do_not_disturb_each_other)
+{
+    double s[4] = {0, -1e12, -2e12, -2e12 - 1}, v[4][2] = {{1, 1}, {0, 1}, {5, 2}, {5, -1}};
+    struct at_attention a = row_of(4, s, &v[0][0]);
+    a.v = at_bhsd(v, AT_F64, 1, 1, 4, 2);
+    struct at_answer x = answers(&a);
+    expect("below", x.out_lo[0], -TINIEST);
+    expect("above", x.out_lo[1], TINIEST); /* 1 - 2/e > 0 */
+    at_answer_free(&x);
 }
 END_TEST
 
@@ -236,6 +276,8 @@ int main(void)
     tcase_add_loop_test(t, ties_of_two_groups_go_to_even, 0, 40);
     tcase_add_test(t, scores_keep_every_bit);
     tcase_add_loop_test(t, what_cancels_has_all_its_bits, 0, 20);
+    tcase_add_loop_test(t, what_cancelling_groups_leave_has_all_its_bits, 0, 20);
+    tcase_add_test(t, columns_that_differ_at_other_far_keys_do_not_disturb_each_other);
     tcase_add_test(t, tanh_of_0_and_of_infinity_is_exact);
     tcase_add_test(t, tanh_of_opposite_arguments_is_not_equal);
     tcase_add_test(t, tanh_of_neighbours_is_not_equal);

@@ -9,6 +9,7 @@
  * "tiles" (more keys than a tile has, lengths that are no multiple of one), "extreme" (scores far
  * from 0). usage: kill_matrix [seed]. SPDX-License-Identifier: MIT */
 #include "at_index.h"
+#include "at_simulate.h"
 #include "hold.h"
 #include "oracle.h"
 #include "ordinary.h"

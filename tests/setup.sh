@@ -5,13 +5,14 @@ set -u
 
 packages() {
     case $1 in
-    core) echo "gcc make pkg-config libc6-dev libmpfr-dev libjansson-dev" ;;
+    core) echo "gcc g++ make pkg-config libc6-dev libmpfr-dev libjansson-dev libmd-dev" ;;
     check) echo "check" ;;
     demo) echo "gnuplot-nox" ;;
     lint) echo "clang clang-format clang-tidy" ;;
     clang) echo "clang libomp-dev" ;;
     python) echo "python3 python3-venv" ;;
-    prove) echo "coq libcoq-flocq libcoq-interval libcoq-coquelicot gappa libcoq-gappa" ;;
+    prove) echo "python3 coq ocaml-findlib libcoq-flocq libcoq-interval libcoq-coquelicot gappa libcoq-gappa" ;;
+    prove-c) echo "frama-c-base why3 z3 cvc4" ;;
     aarch64) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *) echo "setup: unknown group $1" >&2; exit 2 ;;
     esac
