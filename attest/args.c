@@ -168,6 +168,8 @@ enum flag {
     APPEND,
     PROFILE,
     ONLY,
+    NO_DIAGNOSE,
+    CONFIDENCE,
     DTYPE,
     SHAPE,
     FORMAT,
@@ -217,6 +219,8 @@ static const struct {
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [CONFIDENCE] = {"confidence", JUDGE | CHECK, NULL},
+    [NO_DIAGNOSE] = {"no-diagnose", JUDGE | CHECK, NULL},
     [DTYPE] = {"dtype", GENERATE, NULL},
     [SHAPE] = {"shape", GENERATE, NULL},
     [FORMAT] = {"format", GENERATE, NULL},
@@ -232,7 +236,10 @@ static int command_bit(const char *name)
     return 0;
 }
 
-static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
+static bool plain(enum flag f)
+{
+    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF || f == NO_DIAGNOSE;
+}
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -334,6 +341,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case JSON: o->json = true; return true;
     case SAME_BITS: o->same_bits = true; return true;
     case BRIEF: o->brief = true; return true;
+    case NO_DIAGNOSE: o->no_diagnose = true; return true;
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;
@@ -349,6 +357,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case VALUES: o->values = text; return true;
     case SPLIT: return whole("split", text, 1, &o->split, said);
     case ALLOW_UNCLAIMED: return whole("allow-unclaimed", text, 0, &o->allow, said);
+    case CONFIDENCE: return line_alarm(text, &o->alarm, said);
     case ROW: return one_row(o, text, said);
     case ROWS:
         o->rows = -1;
