@@ -140,7 +140,7 @@ static double *scalar_result(struct at_vector *v, const char *fault, struct at_a
         at_bhsd((char *)space + 8 * n * Dv, a.plan.compute, v->canvas.B, v->canvas.Hq, v->canvas.Sq,
                 1)};
     if (fault)
-        ck_assert_msg(at_mutant_run(fault, &a, &to, &said), "%s", said.text);
+        ck_assert_msg(at_mutant_forward(fault, &a, &to, &said), "%s", said.text);
     else
         ck_assert_int_eq(at_forward(&at_scalar, &a, &to), AT_OK);
     for (int64_t t = 0; t < n * Dv; t++)
