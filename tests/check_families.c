@@ -155,7 +155,8 @@ static void compute(const char *name, enum at_lean lean, struct small *x)
 {
     double q = 0, k[8] = {0}, scale[8];
     unsigned char keep[8];
-    struct at_arith arith = *at_arith_find(name);
+    struct at_arith arith;
+    ck_assert(at_arith_read(&arith, name, NULL));
     struct at_machine m = at_machine_of(&arith);
     struct at_rows row = {1, NULL};
     struct at_answer y;
@@ -240,6 +241,25 @@ START_TEST(light_keys_cost_what_they_weigh)
 }
 END_TEST
 
+START_TEST(each_final_rounding_beyond_one_is_allowed)
+{
+    struct small x = {.n = 2, .s = {0, -1}, .v = {1, 3}}, y = x;
+    compute("fp32", AT_STRAIGHT, &x);
+    compute("fp32,divisions=65", AT_STRAIGHT, &y);
+    double more = (y.bound - x.bound) / (64 * 0x1p-24 * y.truth);
+    ck_assert_msg(more >= 1 && more <= 1 + 0x1p-8, "%a", more);
+}
+END_TEST
+
+/* Equal values: what is shared cancels. l is one addition; u is p/l, a product and an addition. */
+START_TEST(a_divided_weight_is_rounded_once_more)
+{
+    struct small x = {.n = 2, .s = {0, -1}, .v = {1, 1}};
+    compute("eager", AT_STRAIGHT, &x);
+    ck_assert_msg(x.bound >= 0x1p-22 && x.bound <= 0x1p-22 * (1 + 0x1p-8), "%a", x.bound);
+}
+END_TEST
+
 int main(void)
 {
     seed = (int64_t)paint_seed();
@@ -254,6 +274,8 @@ int main(void)
     tcase_add_test(t, what_underflows_is_enlarged_by_the_gain_of_dropout);
     tcase_add_test(t, a_descaled_value_that_may_overflow_has_no_claim);
     tcase_add_test(t, light_keys_cost_what_they_weigh);
+    tcase_add_test(t, each_final_rounding_beyond_one_is_allowed);
+    tcase_add_test(t, a_divided_weight_is_rounded_once_more);
     suite_add_tcase(suite, t);
     return paint_run(suite);
 }
