@@ -260,6 +260,22 @@ START_TEST(a_divided_weight_is_rounded_once_more)
 }
 END_TEST
 
+START_TEST(finite_products_past_the_largest_double_have_no_claim)
+{
+    double q[2] = {4, 4}, k[4] = {0x1p1023, -0x1p1023, 0, 0}, v[2] = {1, 2};
+    struct at_attention a = at_plain(at_bhsd(q, AT_F64, 1, 1, 1, 2), at_bhsd(k, AT_F64, 1, 1, 2, 2),
+                                     at_bhsd(v, AT_F64, 1, 1, 2, 1), 1);
+    struct at_rows row = {1, NULL};
+    struct at_answer x;
+    ck_assert_int_eq(at_answer_make(&x, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth(&a, row, &x), AT_OK);
+    ck_assert(x.out[0] == 1.5); /* 2^1025 - 2^1025 = 0 */
+    ck_assert_int_eq(at_bound(&a, at_arith_find("fp64"), row, &x), AT_OK);
+    ck_assert_int_eq(x.out_kind[0], AT_OVERFLOW);
+    at_answer_free(&x);
+}
+END_TEST
+
 int main(void)
 {
     seed = (int64_t)paint_seed();
@@ -276,6 +292,7 @@ int main(void)
     tcase_add_test(t, light_keys_cost_what_they_weigh);
     tcase_add_test(t, each_final_rounding_beyond_one_is_allowed);
     tcase_add_test(t, a_divided_weight_is_rounded_once_more);
+    tcase_add_test(t, finite_products_past_the_largest_double_have_no_claim);
     suite_add_tcase(suite, t);
     return paint_run(suite);
 }
