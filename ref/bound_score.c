@@ -235,8 +235,10 @@ static void product(const struct row *x, int64_t j, double k_scale, struct step 
                 (r->a->score.kscale.data && !power_of_two(k_scale));
     double outer = r->outer, most_A = A * (1 + r->dot[sides]) + lost;
     to->s = (long double)scale * x->q_scale * k_scale * raw;
-    if (!isfinite(A)) /* infinite inputs: tanh may still make a number of the score */
+    if (!isfinite(A)) { /* infinite inputs: tanh may still make a number of the score */
+        to->big = isfinite(raw) ? INFINITY : 0;
         return;
+    }
     to->D = outer * (r->dot[sides] * A + lost) * WIDER;
     to->sigma = (double)(r->z.D + 8) * (double)LDBL_EPSILON * A * outer;
     to->big = fmaxl(most, (long double)most_A * fmax(1, outer * (1 + r->scaled)));

@@ -24,6 +24,7 @@ static const struct climb {
     {"fp32,exp_ulps=1", 8, 0, false, 0.2, false},
     {"fp32,exp_ulps=1", 16, 0, false, 0.2, false},
     {"fp32,exp_ulps=1", 64, 0, false, 0.1, false},
+    {"fp32,exp_ulps=1,divisions=2", 2, 0, false, 0.5, true},
     {"fp32", 2, 16, false, 0.5, false},
     {"fp32", 4, 16, false, 0.3, false},
     {"fp32", 16, 16, false, 0.2, false},

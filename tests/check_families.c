@@ -155,7 +155,8 @@ static void compute(const char *name, enum at_lean lean, struct small *x)
 {
     double q = 0, k[8] = {0}, scale[8];
     unsigned char keep[8];
-    struct at_arith arith = *at_arith_find(name);
+    struct at_arith arith;
+    ck_assert(at_arith_read(&arith, name, NULL));
     struct at_machine m = at_machine_of(&arith);
     struct at_rows row = {1, NULL};
     struct at_answer y;
@@ -240,6 +241,41 @@ START_TEST(light_keys_cost_what_they_weigh)
 }
 END_TEST
 
+START_TEST(each_final_rounding_beyond_one_is_allowed)
+{
+    struct small x = {.n = 2, .s = {0, -1}, .v = {1, 3}}, y = x;
+    compute("fp32", AT_STRAIGHT, &x);
+    compute("fp32,divisions=65", AT_STRAIGHT, &y);
+    double more = (y.bound - x.bound) / (64 * 0x1p-24 * y.truth);
+    ck_assert_msg(more >= 1 && more <= 1 + 0x1p-8, "%a", more);
+}
+END_TEST
+
+/* Equal values: what is shared cancels. l is one addition; u is p/l, a product and an addition. */
+START_TEST(a_divided_weight_is_rounded_once_more)
+{
+    struct small x = {.n = 2, .s = {0, -1}, .v = {1, 1}};
+    compute("eager", AT_STRAIGHT, &x);
+    ck_assert_msg(x.bound >= 0x1p-22 && x.bound <= 0x1p-22 * (1 + 0x1p-8), "%a", x.bound);
+}
+END_TEST
+
+START_TEST(finite_products_past_the_largest_double_have_no_claim)
+{
+    double q[2] = {4, 4}, k[4] = {0x1p1023, -0x1p1023, 0, 0}, v[2] = {1, 2};
+    struct at_attention a = at_plain(at_bhsd(q, AT_F64, 1, 1, 1, 2), at_bhsd(k, AT_F64, 1, 1, 2, 2),
+                                     at_bhsd(v, AT_F64, 1, 1, 2, 1), 1);
+    struct at_rows row = {1, NULL};
+    struct at_answer x;
+    ck_assert_int_eq(at_answer_make(&x, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth(&a, row, &x), AT_OK);
+    ck_assert(x.out[0] == 1.5); /* 2^1025 - 2^1025 = 0 */
+    ck_assert_int_eq(at_bound(&a, at_arith_find("fp64"), row, &x), AT_OK);
+    ck_assert_int_eq(x.out_kind[0], AT_OVERFLOW);
+    at_answer_free(&x);
+}
+END_TEST
+
 int main(void)
 {
     seed = (int64_t)paint_seed();
@@ -254,6 +290,9 @@ int main(void)
     tcase_add_test(t, what_underflows_is_enlarged_by_the_gain_of_dropout);
     tcase_add_test(t, a_descaled_value_that_may_overflow_has_no_claim);
     tcase_add_test(t, light_keys_cost_what_they_weigh);
+    tcase_add_test(t, each_final_rounding_beyond_one_is_allowed);
+    tcase_add_test(t, a_divided_weight_is_rounded_once_more);
+    tcase_add_test(t, finite_products_past_the_largest_double_have_no_claim);
     suite_add_tcase(suite, t);
     return paint_run(suite);
 }
