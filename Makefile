@@ -19,7 +19,7 @@ override CFLAGS += -fopenmp
 else
 override CFLAGS += -Wno-unknown-pragmas
 endif
-LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
+LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm -ldl
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
@@ -28,6 +28,7 @@ REF = attention validate convert simulate format truth truth_score truth_distanc
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
 PROGRAM = main args engine arith session judge check run truth trace show list \
+         plugin plugin_child guard junit \
          report detail json picture brief bench bench_run bench_say
 TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten
 
@@ -100,7 +101,12 @@ demo: setup
 demo-run: $(BUILD)/attest
 	@BUILD=$(BUILD) FULL=$(FULL) tests/demo.sh
 static: $(BUILD)/attest-static
-$(BUILD)/attest-static: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
+# No loader in a static binary: no kernels from shared objects.
+STATIC_O = $(patsubst %/plugin.o,%/plugin-static.o,$(filter-out %/plugin_child.o,$(ATTEST_O)))
+$(BUILD)/obj/attest/plugin-static.o: attest/plugin.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_STATIC -MMD -MP -c -o $@ $<
+$(BUILD)/attest-static: $(STATIC_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
 lint:
 	@tests/lint.sh

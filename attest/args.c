@@ -163,6 +163,8 @@ enum flag {
     OUT,
     SCORES,
     VALUES,
+    LIMIT,
+    JUNIT,
     SPLIT,
     BRIEF,
     APPEND,
@@ -209,6 +211,8 @@ static const struct {
     [OUT] = {"output", RUN | TRUTH, NULL},
     [SCORES] = {"scores", TRACE, NULL},
     [VALUES] = {"values", TRACE, NULL},
+    [LIMIT] = {"limit", ENGINE, NULL},
+    [JUNIT] = {"junit", CHECK, NULL},
     [SPLIT] = {"split", TRACE, NULL},
     [BRIEF] = {"brief", JUDGE | CHECK, NULL},
     [APPEND] = {"append", JUDGE | CHECK, NULL},
@@ -326,6 +330,8 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case OUT: o->out = text; return true;
     case SCORES: o->scores = text; return true;
     case VALUES: o->values = text; return true;
+    case JUNIT: o->junit = text; return true;
+    case LIMIT: return whole("limit", text, 1, &o->limit, said);
     case SPLIT: return whole("split", text, 1, &o->split, said);
     case ALLOW_UNCLAIMED: return whole("allow-unclaimed", text, 0, &o->allow, said);
     case ROW: return one_row(o, text, said);
@@ -368,7 +374,7 @@ bool read_options(int argc, char **argv, struct options *o, struct at_said *said
     for (int k = 0; k < FLAGS; k++)
         table[k] = (struct option){
             flags[k].name, plain((enum flag)k) ? no_argument : required_argument, NULL, 256 + k};
-    *o = (struct options){.command = argv[0], .rows = -2, .seed = 1};
+    *o = (struct options){.command = argv[0], .rows = -2, .seed = 1, .limit = 60};
     join_line(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
     opterr = 0;
     optind = 1;
