@@ -72,6 +72,26 @@ $(BUILD)/tests/check_truth: LDFLAGS += -Wl,--wrap=calloc
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
+# Kernels as shared objects: the templates, and one with every fault.
+TEMPLATES = tests/peers/templates
+PLUGINS = $(patsubst %,$(BUILD)/tests/plugins/%.so,c cpp faulty no_engine \
+            $(if $(shell rustc --version 2>/dev/null),rust))
+CXX ?= c++
+plugin_cc = mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fopenmp,$(CFLAGS)) -shared -fPIC -MMD -MP
+$(BUILD)/tests/plugins/c.so: $(TEMPLATES)/kernel.c
+	@$(plugin_cc) -o $@ $< -lm
+$(BUILD)/tests/plugins/cpp.so: $(TEMPLATES)/kernel.cpp
+	@mkdir -p $(@D)
+	@$(CXX) -O2 -Wall -Wextra -Wconversion -Iinclude -shared -fPIC -MMD -MP -o $@ $<
+$(BUILD)/tests/plugins/rust.so: $(TEMPLATES)/kernel.rs
+	@mkdir -p $(@D)
+	@rustc -O -C panic=abort --crate-type cdylib -o $@ $<
+$(BUILD)/tests/plugins/faulty.so: tests/plugin_kernel.c
+	@$(plugin_cc) -Itests -w -o $@ $< -lm
+$(BUILD)/tests/plugins/no_engine.so: tests/plugin_kernel.c
+	@$(plugin_cc) -Itests -w -DNO_ENGINE -o $@ $< -lm
+$(BUILD)/tests/check_plugin: | $(PLUGINS)
+
 help:
 	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"

@@ -137,11 +137,22 @@ static bool judge_all(struct session *s, struct at_said *said)
 
 /* -- The whole ------------------------------------------------------------------------------- */
 
+/* As the options say; else those that the file says; else by cost. */
+static bool rows_of(struct session *s, struct at_said *said)
+{
+    struct at_rows rows = {-1, NULL};
+    if (s->o->rows == -2 && !s->o->one_row && !at_case_rows(&s->x, &rows, said))
+        return false;
+    if (rows.n >= 0)
+        s->rows = rows;
+    return rows.n >= 0 || choose_rows(s->o, &s->x.a, &s->rows, said);
+}
+
 bool session_judge(struct session *s, struct at_said *said)
 {
     const struct at_attention *a = &s->x.a;
     s->all = a->q.dim[0] * a->q.dim[1] * a->q.dim[2];
-    if (!choose_rows(s->o, a, &s->rows, said))
+    if (!rows_of(s, said))
         return false;
     if (s->rows.n == 0)
         return at_say(said, "%s: tensor q: no rows found, expected one to judge", s->x.path);

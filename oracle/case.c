@@ -83,7 +83,7 @@ static const char *const known[] = {
     "offset", "q_len", "kv_len", "cu_seqlens_q", "cu_seqlens_k", "block_table", "kv_indptr",
     "kv_indices", "kv_last_page_len", "out", "lse",
     /* of the truth, and of backward: not read here */
-    "out_lo", "lse_lo", "dout", "dlse", "dq", "dk", "dv", "dbias", "dsink"};
+    "out_lo", "lse_lo", "rows", "dout", "dlse", "dq", "dk", "dv", "dbias", "dsink"};
 
 /* A name that nobody reads is a misspelt mask as often as not. */
 static bool check_names(struct reading *r)
