@@ -121,12 +121,23 @@ static int worse(int x, int y)
 
 static int check_all(const struct options *o, struct outcome *x, struct at_said *said)
 {
-    int status = PASS, n = 0;
-    while (n < o->files - 1 && status != MISUSE) {
+    int status = PASS, n = 0, beside = 0;
+    for (int k = 1; k < o->files && status != MISUSE; k++) {
+        if (at_is_beside(o->file[k])) {
+            beside++;
+            continue;
+        }
+        struct options single = line_alone(o, k);
         x[n].status = MISUSE;
-        (is_plugin(o->file[0]) ? check_apart : check_one)(o, o->file[n + 1], &x[n]);
+        (is_plugin(o->file[0]) ? check_apart : check_one)(&single, o->file[k], &x[n]);
         status = worse(status, x[n++].status);
     }
+    if (n == 0) {
+        at_say(said, "check: %d manifests and intervals found, expected a case", beside);
+        return refuse(said);
+    }
+    if (beside > 0 && status != MISUSE && !o->json)
+        print_beside(beside);
     if (o->junit && !junit_write(o->junit, o->file[0], x, n, said))
         return refuse(said);
     return status;
@@ -138,10 +149,6 @@ int run_check(const struct options *o)
     if (o->files < 2) {
         at_say(&said, "check: %s, expected attest check ENGINE CASE...",
                o->files ? "no case given" : "no engine given");
-        return refuse(&said);
-    }
-    if (o->fault && strcmp(o->file[0], "scalar") != 0) {
-        at_say(&said, "check: --fault with engine %s, expected scalar", o->file[0]);
         return refuse(&said);
     }
     size_t bytes = (size_t)o->files * sizeof(struct outcome);

@@ -1,6 +1,6 @@
 /* Guarded memory. A buffer's end lies against a page without access, so that the first access past
  * it is a fault; what alignment to 64 leaves between them is looked at afterwards.
- * Does not see: a read in those bytes (it gets NaN), or an access beyond a whole guard page.
+ * Does not see: a read in those bytes (it gets NaN), or an access further off than MARGIN.
  * SPDX-License-Identifier: MIT */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "guard.h"
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, MARGIN = 1 << 20 }; /* of pages without access on either side */
 
 static int64_t page(void) { return (int64_t)sysconf(_SC_PAGESIZE); }
 static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
@@ -23,7 +23,7 @@ void *shared_make(size_t bytes)
 
 struct guarded *guard_add(struct guards *all, const char *name, const void *from, int64_t bytes)
 {
-    int64_t body = round_up(round_up(bytes, ALIGN), page()), span = body + 2 * page();
+    int64_t body = round_up(round_up(bytes, ALIGN), page()), span = body + 2 * MARGIN;
     int kind = (from ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS;
     if (all->n == MOST_GUARDED || bytes < 0)
         return NULL;
@@ -33,20 +33,20 @@ struct guarded *guard_add(struct guards *all, const char *name, const void *from
     struct guarded *g = &all->at[all->n++];
     *g = (struct guarded){.map = map, .span = span, .bytes = bytes, .input = from != NULL};
     snprintf(g->name, sizeof g->name, "%s", name);
-    g->data = map + page() + body - round_up(bytes, ALIGN);
-    if (mprotect(map + page(), (size_t)body, PROT_READ | PROT_WRITE) != 0)
+    g->data = map + MARGIN + body - round_up(bytes, ALIGN);
+    if (mprotect(map + MARGIN, (size_t)body, PROT_READ | PROT_WRITE) != 0)
         return NULL;
-    memset(map + page(), 0xff, (size_t)body);
+    memset(map + MARGIN, 0xff, (size_t)body);
     if (from && bytes > 0)
         memcpy(g->data, from, (size_t)bytes);
-    return !from || mprotect(map + page(), (size_t)body, PROT_READ) == 0 ? g : NULL;
+    return !from || mprotect(map + MARGIN, (size_t)body, PROT_READ) == 0 ? g : NULL;
 }
 
 const struct guarded *guard_spilled(const struct guards *all, int64_t *bytes)
 {
     for (int64_t k = 0; k < all->n; k++) {
         const struct guarded *g = &all->at[k];
-        const char *first = g->map + page(), *end = g->map + g->span - page();
+        const char *first = g->map + MARGIN, *end = g->map + g->span - MARGIN;
         *bytes = 0;
         for (const char *at = first; at < g->data; at++)
             *bytes += *at != (char)0xff;

@@ -1,17 +1,11 @@
 /* attest check ./my.so CASE...: a stranger's kernel between guard pages, in a process of its own,
  * within a time limit. A crash, a hang, a write where none is allowed is a verdict, not our end.
- * In the static binary there is no loader, and so no such engine. SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE /* strsignal */
+ * Here: its buffers, and its answer taken out of them. SPDX-License-Identifier: MIT */
 #include "plugin.h"
 #include "ref.h"
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 bool is_plugin(const char *engine) { return strchr(engine, '/') != NULL; }
 
@@ -139,107 +133,8 @@ static bool take_result(const struct job *job, struct at_case *x, struct at_name
     return true;
 }
 
-/* -- The verdict on the process ---------------------------------------------------------------- */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* False: the limit has passed and the child was ended. */
-static bool wait_within(pid_t child, double limit, int *status)
-{
-    double end = now() + limit;
-    struct timespec nap = {0, 500000};
-    while (waitpid(child, status, WNOHANG) == 0) {
-        if (now() > end) {
-            kill(-child, SIGKILL);
-            kill(child, SIGKILL);
-            waitpid(child, status, 0);
-            return false;
-        }
-        nanosleep(&nap, NULL);
-        nap.tv_nsec = nap.tv_nsec < 8000000 ? 2 * nap.tv_nsec : nap.tv_nsec;
-    }
-    kill(-child, SIGKILL); /* what it has started */
-    return true;
-}
-
-static int failed(struct at_said *said, const char *what, const char *detail)
-{
-    at_say(said, "%s%s%s", what, *detail ? ": " : "", detail);
-    return FAIL;
-}
-
-static int verdict(const struct told *t, int status, struct at_said *said)
-{
-    char text[200] = "", what[200];
-    int64_t bytes;
-    const char *when = t->stage == LOADING ? " while it was loaded" : "";
-    if (WIFSIGNALED(status)) {
-        if (t->signal == WTERMSIG(status))
-            guard_tell(&t->guards, t->address, text, sizeof text);
-        snprintf(what, sizeof what, "ended by signal %d (%s)%s", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)), when);
-        return failed(said, what, text);
-    }
-    if (t->stage == NOT_LOADED) {
-        *said = t->said;
-        return MISUSE;
-    }
-    if (t->stage != RETURNED) {
-        snprintf(what, sizeof what, "ended its process with status %d%s", WEXITSTATUS(status),
-                 when);
-        return failed(said, what, "");
-    }
-    const struct guarded *g = guard_spilled(&t->guards, &bytes);
-    if (g) {
-        snprintf(text, sizeof text, "%lld bytes beside %s", (long long)bytes, g->name);
-        return failed(said, "wrote outside its outputs", text);
-    }
-    if (t->status == AT_ERR_UNSUPPORTED || t->status == AT_ERR_DTYPE) {
-        at_say(said, "not served: %s", at_strstatus(t->status));
-        return UNDECIDED;
-    }
-    return t->status == AT_OK
-               ? PASS
-               : failed(said, "returned an error on a valid problem", at_strstatus(t->status));
-}
-
 /* -- The whole ----------------------------------------------------------------------------------
  */
-
-#ifdef AT_STATIC
-static int run_child(struct job *job, int64_t limit, struct at_said *said)
-{
-    (void)limit;
-    at_say(said,
-           "engine %s: %s: this binary is static and loads no shared object, expected one of "
-           "`make`",
-           job->path, at_strstatus(AT_ERR_UNSUPPORTED));
-    return MISUSE;
-}
-#else
-static int run_child(struct job *job, int64_t limit, struct at_said *said)
-{
-    int status = 0;
-    char text[100];
-    fflush(NULL);
-    pid_t child = fork();
-    if (child < 0) {
-        at_say(said, "engine %s: no process to run it in", job->path);
-        return MISUSE;
-    }
-    if (child == 0)
-        plugin_child(job);
-    if (wait_within(child, (double)limit, &status))
-        return verdict(job->told, status, said);
-    snprintf(text, sizeof text, "ended after the %lld s of --limit", (long long)limit);
-    return failed(said, "did not return", text);
-}
-#endif
 
 int plugin_result(const struct options *o, struct at_case *x, struct at_named *to,
                   struct at_arith *arith, struct at_said *said)
@@ -258,7 +153,7 @@ int plugin_result(const struct options *o, struct at_case *x, struct at_named *t
         if (!plugin_inputs(&job, &x->a) || !outputs(&job, x))
             at_say(said, "%s: no memory for guarded buffers", x->path);
         else
-            status = run_child(&job, o->limit, said);
+            status = plugin_run(&job, o->limit, said);
         if (status == PASS && !take_result(&job, x, to, arith, said))
             status = MISUSE;
     } else

@@ -16,6 +16,8 @@ struct told {
     bool has_arith;
     struct at_arith arith;
     struct at_said said; /* NOT_LOADED */
+    int64_t spilled;     /* bytes written beside a state, which the child alone can see, .. */
+    char beside[24];     /* .. and its name */
     struct guards guards;
 };
 
@@ -28,6 +30,8 @@ struct job {
     struct told *told;
 };
 
+/* The child's run. PASS: out[told->which] and lse hold an answer; else as plugin_result. */
+int plugin_run(struct job *job, int64_t limit, struct at_said *said);
 /* Child: loads, runs, tells, ends the process. */
 void plugin_child(const struct job *job);
 /* a's inputs in guarded memory become the job's; false: no memory. */

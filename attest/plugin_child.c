@@ -106,7 +106,7 @@ static void copy_rows(const struct at_attention *a, const struct at_view *from, 
             memcpy((char *)to->data + t * size, (const char *)from->data + t * size, (size_t)size);
 }
 
-/* The kernel's attend into guarded states. A spill is told after the return; the pages stay. */
+/* The kernel's attend into guarded states, which go with the call. */
 static enum at_status attend(const struct at_attention *a, int64_t j0, int64_t j1,
                              const struct at_state *x)
 {
@@ -121,12 +121,15 @@ static enum at_status attend(const struct at_attention *a, int64_t j0, int64_t j
     copy_rows(a, &mine.m, &to.m);
     copy_rows(a, &mine.l, &to.l);
     copy_rows(a, &mine.u, &to.u);
-    if (!guard_spilled(&told->guards, &spilled)) { /* else left for the parent to find */
-        struct guards done = {.n = told->guards.n - first};
-        memcpy(done.at, &told->guards.at[first], (size_t)done.n * sizeof *done.at);
-        guard_free(&done);
-        told->guards.n = first;
+    const struct guarded *g = guard_spilled(&told->guards, &spilled);
+    if (g && told->spilled == 0) {
+        told->spilled = spilled;
+        snprintf(told->beside, sizeof told->beside, "%s", g->name);
     }
+    struct guards done = {.n = told->guards.n - first};
+    memcpy(done.at, &told->guards.at[first], (size_t)done.n * sizeof *done.at);
+    guard_free(&done);
+    told->guards.n = first;
     return status;
 }
 

@@ -75,10 +75,19 @@ static bool add_step(struct session *s, struct entry *e, const struct at_arith *
                     &e->step[e->steps++], said);
 }
 
+/* The bound of the case's rows; of an exact case, 0 where the arithmetic makes no error. */
+static bool bound_of(struct session *s, const struct at_arith *arith, struct at_said *said)
+{
+    if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+        return false;
+    at_exact_claim(at_case_exact(&s->x), arith, s->x.a.v.dtype, &s->truth);
+    return true;
+}
+
 static bool judge_held(struct session *s, struct entry *e, const struct at_arith *arith,
                        struct at_said *said)
 {
-    if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said) || !add_step(s, e, arith, said))
+    if (!bound_of(s, arith, said) || !add_step(s, e, arith, said))
         return false;
     e->outcome = e->step[0].outcome;
     return true;
@@ -98,7 +107,7 @@ static bool judge_ladders(struct session *s, struct at_said *said)
             continue;
         seen[n++] = dtype;
         for (int64_t r = 0; ladder_at(dtype, r); r++) {
-            if (!at_judge_bound(&s->x.a, s->rows, ladder_at(dtype, r), &s->truth, said))
+            if (!bound_of(s, ladder_at(dtype, r), said))
                 return false;
             for (int64_t e = 0; e < s->entries; e++)
                 if (s->entry[e].ladder && s->entry[e].result->got.out.dtype == dtype &&

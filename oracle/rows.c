@@ -144,35 +144,6 @@ bool at_rows_choose(const struct at_attention *a, int64_t want, uint64_t seed, s
     return done;
 }
 
-/* -- Said by the file ------------------------------------------------------------------------ */
-
-bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said *said)
-{
-    const struct at_tensor *t = at_tensors_find(&x->file, "rows");
-    const int64_t *q = x->a.q.dim;
-    *rows = (struct at_rows){-1, NULL};
-    if (!t)
-        return true;
-    if (t->dtype != AT_I64 || t->rank != 2 || t->dim[1] != 3 || x->a.score.q_start)
-        return at_say(said, "%s: tensor rows: expected I64 (n,3) beside rows that are not packed",
-                      x->path);
-    struct at_place *at = malloc((size_t)(t->dim[0] + 1) * sizeof *at);
-    if (!at)
-        return at_say(said, "%s: no memory", x->path);
-    for (int64_t r = 0; r < t->dim[0]; r++) {
-        const int64_t *p = (const int64_t *)t->data + 3 * r;
-        at[r] = (struct at_place){p[0], p[1], p[2]};
-        if (p[0] < 0 || p[0] >= q[0] || p[1] < 0 || p[1] >= q[1] || p[2] < 0 || p[2] >= q[2]) {
-            free(at);
-            return at_say(said,
-                          "%s: tensor rows: (%lld,%lld,%lld) found, expected below q's extents",
-                          x->path, (long long)p[0], (long long)p[1], (long long)p[2]);
-        }
-    }
-    *rows = (struct at_rows){t->dim[0], at};
-    return true;
-}
-
 /* -- Cost ------------------------------------------------------------------------------------ */
 
 int64_t at_rows_cost(const struct at_attention *a)

