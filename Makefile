@@ -103,6 +103,7 @@ help:
 	@echo "make check-numpy judge generated vectors in ten lines of NumPy (needs PyPI and python3-venv)"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
+	@echo "make check-python  attest_attention.py with PyTorch and pytest (needs PyPI, gigabytes); time-python"
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
 	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
@@ -117,7 +118,7 @@ setup:
 check: setup
 	@$(MAKE) --no-print-directory check-run
 check-run: $(BUILD)/attest $(SUITES)
-	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
+	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/embed.sh tests/readme.sh
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run
 	@tests/setup.sh aarch64 clang && $(MAKE) --no-print-directory check-sanitize check-arm check-vectors
@@ -134,7 +135,7 @@ $(BUILD)/attest-static: $(STATIC_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson libmd) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/generate.mk tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk
+include tests/peers/generate.mk tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk tests/peers/python.mk
 clean:
 	rm -rf $(BUILD)
 
