@@ -79,7 +79,7 @@ TEMPLATES = tests/peers/templates
 PLUGINS = $(patsubst %,$(BUILD)/tests/plugins/%.so,c cpp faulty no_engine \
             $(if $(shell rustc --version 2>/dev/null),rust))
 CXX ?= c++
-plugin_cc = mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fopenmp,$(CFLAGS)) -shared -fPIC -MMD -MP
+plugin_cc = mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MMD -MP
 $(BUILD)/tests/plugins/c.so: $(TEMPLATES)/kernel.c
 	@$(plugin_cc) -o $@ $< -lm
 $(BUILD)/tests/plugins/cpp.so: $(TEMPLATES)/kernel.cpp

@@ -51,8 +51,8 @@ def run(*arguments):
     if not found:
         raise FileNotFoundError(f"attest: no binary at {beside}, in ATTEST or on PATH")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    threads = max(1, cores // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)))
-    env = {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
+    env = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", **os.environ, "OMP_WAIT_POLICY": "passive",
+           "OMP_NUM_THREADS": str(max(1, cores // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))))}
     done = subprocess.run([found, *arguments], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         raise ValueError(done.stderr.strip() or f"attest: ended with status {done.returncode}")

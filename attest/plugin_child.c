@@ -2,6 +2,7 @@
  * threads a fork loses. Inputs are read-only; outputs, states and every malloc are filled with NaN.
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* M_PERTURB, prctl */
+#include "at_plugin.h"
 #include "plugin.h"
 #include "ref.h"
 #include <dlfcn.h>
@@ -52,7 +53,7 @@ static bool look_up(void *object, const char *path, const char *name, void *to)
 {
     void *at = dlsym(object, name);
     memcpy(to, &at, sizeof at);
-    return at || at_say(&told->said, "engine %s: symbol %s: absent, expected as in attest.h, 7",
+    return at || at_say(&told->said, "engine %s: symbol %s: absent, expected as in at_plugin.h",
                         path, name);
 }
 

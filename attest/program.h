@@ -21,8 +21,8 @@ struct options {
     struct at_place row;
     bool one_row, json, same_bits, help, brief;
     const char *append, *profile, *only;
-    const char *junit; /* of check */
-    int64_t limit;     /* seconds that a shared object has for a case */
+    const char *junit;                          /* of check */
+    int64_t limit;                              /* seconds that a shared object has for a case */
     const char *dtype, *shape, *format, *tiles; /* of generate */
     struct at_plan plan;
     int64_t cut[MOST_CUTS];

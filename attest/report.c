@@ -46,7 +46,8 @@ void print_usage(const char *command)
          "order|reversed|tree|random:SEED]\n"
          "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault F]\n"
          "                       [--limit SECONDS] [--junit F]\n"
-         "    Runs one of our engines, or ./my.so (docs/embedding.md), and judges it under its own\n"
+         "    Runs one of our engines, or ./my.so (docs/embedding.md), and judges it under its "
+         "own\n"
          "    arithmetic."},
         {"run", "attest run ENGINE CASE -o OUT [the plan, --fault and --limit, as of check]"},
         {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N]"},

@@ -3,9 +3,8 @@
  * For a query row over the keys that it sees, with scores s and values v (docs/semantics.md, spec 1):
  *     m = max s,   l = sum e^(s-m),   u = sum e^(s-m) v,   out = u/l,   lse = m + log l.
  * Contents: 1 status and storage - 2 the descriptor - 3 states and results - 4 engines and their
- * arithmetic - 5 truth, bound, verdict - 6 simulated machines - 7 a kernel as a shared object. A
- * descriptor is data alone: it owns nothing, holds no callback, and any part of it that is zero is
- * absent - except scale, left and right (at_plain).
+ * arithmetic - 5 truth, bound, verdict. A descriptor is data alone: it owns nothing, holds no
+ * callback, and any part of it that is zero is absent - except scale, left and right (at_plain).
  *
  * SPDX-License-Identifier: MIT */
 #ifndef ATTEST_H
@@ -401,20 +400,6 @@ AT_CHECKED enum at_status at_simulate(const struct at_attention *a, const struct
 /* The presets, by name; NULL: none such. at_arith_at(k) for k = 0, 1, ... until NULL lists them. */
 const struct at_arith *at_arith_find(const char *name);
 const struct at_arith *at_arith_at(int64_t k);
-
-/* -- 7. A kernel as a shared object (docs/embedding.md) ---------------------------------------- */
-
-/* Stands for the layout of every struct above. */
-#define AT_ABI 1
-
-/* What a shared object exports, so that `attest check ./my.so CASE...` runs it: AT_ABI as it was
- * compiled, and its engine. Of that, name and one of forward, attend_f32, attend_f64 must be there.
- * - forward gets lse in the compute type, and out in q's dtype (fp8: AT_BF16); where it answers
- *   AT_ERR_DTYPE, out in the compute type. AT_ERR_UNSUPPORTED leaves a case undecided.
- * - arith NULL: judged on the ladder. An arith whose compute is AT_DEFAULT says by its name what
- *   --arith takes: "bf16-p", "fp32,tile=64". */
-int attest_abi(void);
-const struct at_engine *attest_engine(void);
 
 #ifdef __cplusplus
 }

@@ -24,8 +24,8 @@ static int deeper(volatile int n)
     return n < 0 ? page[0] : deeper(n + 1) + page[1];
 }
 
-/* Faults before anything is computed; false: none of these. */
-static bool early(const struct at_attention *a, const struct at_result *to)
+/* Faults before anything is computed. */
+static void early(const struct at_attention *a, const struct at_result *to)
 {
     float *out = to->out.data, *q = a->q.data;
     if (fault("null"))
@@ -47,7 +47,6 @@ static bool early(const struct at_attention *a, const struct at_result *to)
         ((volatile char *)out)[-8192] = 1;
     if (fault("read-past-end"))
         q[0] += ((volatile float *)a->k.data)[1024];
-    return false;
 }
 
 /* Faults in a finished answer. */
@@ -60,8 +59,6 @@ static void late(const struct at_result *to)
         out[-1] = 1;
     if (fault("wrong"))
         out[5] += 0.5f;
-    if (fault("left"))
-        memset(&out[5], 0xff, sizeof *out);
     if (fault("malloc")) {
         float *space = malloc(400 * sizeof *space);
         if (space)
@@ -80,7 +77,18 @@ static enum at_status faulty(const struct at_attention *a, const struct at_resul
     if (fault("dtype") && calls++ == 0)
         return AT_ERR_DTYPE; /* "not in q's": asked again */
     early(a, to);
-    enum at_status status = forward(a, to);
+    int threads = 0;
+#pragma omp parallel num_threads(2) reduction(+ : threads)
+    threads++; /* a team, which a fork after OpenMP would wait for in vain */
+    struct at_result all = *to, *mine = fault("left") ? &all : NULL;
+    size_t n = (size_t)(to->out.dim[0] * to->out.dim[1] * to->out.dim[2] * to->out.dim[3]);
+    float space[400];
+    if (mine)
+        mine->out.data = space;
+    enum at_status status = threads > 0 ? forward(a, mine ? mine : to) : AT_ERR_MEMORY;
+    for (size_t k = 0; mine && k < n; k++)
+        if (k != 5) /* which nobody writes */
+            ((float *)to->out.data)[k] = space[k];
     late(to);
     return status;
 }

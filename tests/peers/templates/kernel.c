@@ -2,6 +2,7 @@
  *     cc -O2 -shared -fPIC -Iinclude -o my.so kernel.c -lm && attest check ./my.so CASE
  * SPDX-License-Identifier: MIT */
 #include "at_index.h"
+#include "at_plugin.h"
 #include <math.h>
 
 static void row(const struct at_attention *a, const float *q, int64_t b, int64_t h, int64_t i,

@@ -2,6 +2,7 @@
 //     c++ -O2 -shared -fPIC -Iinclude -o my.so kernel.cpp && attest check ./my.so CASE
 // SPDX-License-Identifier: MIT
 #include "at_index.h"
+#include "at_plugin.h"
 #include <algorithm>
 #include <cmath>
 #include <vector>
