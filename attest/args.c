@@ -170,6 +170,8 @@ enum flag {
     APPEND,
     PROFILE,
     ONLY,
+    NO_DIAGNOSE,
+    CONFIDENCE,
     DTYPE,
     SHAPE,
     FORMAT,
@@ -221,22 +223,17 @@ static const struct {
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [CONFIDENCE] = {"confidence", JUDGE | CHECK, NULL},
+    [NO_DIAGNOSE] = {"no-diagnose", JUDGE | CHECK, NULL},
     [DTYPE] = {"dtype", GENERATE, NULL},
     [SHAPE] = {"shape", GENERATE, NULL},
     [FORMAT] = {"format", GENERATE, NULL},
 };
 
-static int command_bit(const char *name)
+static bool plain(enum flag f)
 {
-    static const char *const names[] = {"judge", "check", "run",  "truth",
-                                        "trace", "show",  "list", "generate"};
-    for (int k = 0; k < 8; k++)
-        if (strcmp(names[k], name) == 0)
-            return 1 << k;
-    return 0;
+    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF || f == NO_DIAGNOSE;
 }
-
-static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -299,7 +296,7 @@ static bool plan_flag(struct options *o, enum flag f, const char *text, struct a
     case COMPUTE: return compute(o, text, said);
     case TILE:
         o->tiles = text; /* generate takes several */
-        return command_bit(o->command) == GENERATE || whole("tile", text, 1, &o->plan.bc, said);
+        return line_command(o->command) == GENERATE || whole("tile", text, 1, &o->plan.bc, said);
     case LANES: return whole("lanes", text, 1, &o->plan.lanes, said);
     case THREADS:
         if (!whole("threads", text, 1, &n, said))
@@ -338,6 +335,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case JSON: o->json = true; return true;
     case SAME_BITS: o->same_bits = true; return true;
     case BRIEF: o->brief = true; return true;
+    case NO_DIAGNOSE: o->no_diagnose = true; return true;
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;
@@ -355,6 +353,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case LIMIT: return whole("limit", text, 1, &o->limit, said);
     case SPLIT: return whole("split", text, 1, &o->split, said);
     case ALLOW_UNCLAIMED: return whole("allow-unclaimed", text, 0, &o->allow, said);
+    case CONFIDENCE: return line_alarm(text, &o->alarm, said);
     case ROW: return one_row(o, text, said);
     case ROWS:
         o->rows = -1;
@@ -371,7 +370,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said)
 {
     struct option table[FLAGS + 1] = {{0}};
-    int f, bit = command_bit(argv[0]);
+    int f, bit = line_command(argv[0]);
     for (int k = 0; k < FLAGS; k++)
         table[k] = (struct option){
             flags[k].name, plain((enum flag)k) ? no_argument : required_argument, NULL, 256 + k};

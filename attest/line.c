@@ -1,7 +1,18 @@
 /* The command line as text, so that a report can repeat it. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+int line_command(const char *name)
+{
+    static const char *const names[] = {"judge", "check", "run",  "truth",
+                                        "trace", "show",  "list", "generate"};
+    for (int k = 0; k < 8; k++)
+        if (strcmp(names[k], name) == 0)
+            return 1 << k;
+    return 0;
+}
 
 /* The command as it can be pasted into a shell. */
 void line_join(int argc, char **argv, char *to, size_t size)
@@ -25,4 +36,13 @@ struct options line_alone(const struct options *o, int k)
         memmove(at, at + n, strlen(at + n) + 1);
     }
     return one;
+}
+
+bool line_alarm(const char *text, double *alarm, struct at_said *said)
+{
+    char *end;
+    *alarm = strtod(text, &end);
+    return (*text && !*end && *alarm > 0 && *alarm < 1) ||
+           at_say(said, "--confidence %s: expected a probability of a false alarm, as 0.000001",
+                  text);
 }

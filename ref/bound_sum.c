@@ -12,7 +12,7 @@ static void add_key(const struct row *x, int64_t t, struct columns *s)
 {
     const double *v = x->value[t] + s->c;
     double factor = x->key[t].factor, S = x->key[t].S, up = x->up[t], down = x->down[t];
-    double priv = x->priv[t];
+    double priv = x->priv[t], few = x->few[t];
     for (int c = 0; c < WIDE; c++) {
         double vc = v[c] * factor, y = (vc - s->hi[c]) - s->lo[c];
         double size = fabs(vc), far = fabs(y), with = y > 0 ? up : down,
@@ -20,6 +20,7 @@ static void add_key(const struct row *x, int64_t t, struct columns *s)
         s->rise[c] += with * far;
         s->fall[c] += against * far;
         s->priv[c] += priv * size;
+        s->few[c] += size > 0 ? few * size : 0;
         s->priv_max[c] = S * size > s->priv_max[c] ? S * size : s->priv_max[c];
         s->size[c] = size > s->size[c] ? size : s->size[c];
         s->most[c] = y > s->most[c] ? y : s->most[c];
@@ -118,6 +119,6 @@ void at_bound_shared(const struct row *x, const struct columns *s, double *to)
             minus[c] = s->fall[c] / (1 - x->down_sum);
         }
         to[c] = fmax(fmin(plus[c], s->most[c]), fmin(minus[c], -s->least[c])) * WIDER;
-        to[c] += x->direct ? 0x1p-50 * s->size[c] : 0; /* v - o, where v is a product */
+        to[c] += x->direct ? 0x1p-49 * s->size[c] : 0; /* v - o, where v is a product; e^-200 n */
     }
 }

@@ -143,7 +143,7 @@ START_TEST(the_abi_number_stands_for_these_layouts)
     ck_assert_uint_eq(sizeof(struct at_view), 80);
     ck_assert_uint_eq(sizeof(struct at_score), 640);
     ck_assert_uint_eq(sizeof(struct at_attention), 1080);
-    ck_assert_uint_eq(sizeof(struct at_arith), 136);
+    ck_assert_uint_eq(sizeof(struct at_arith), 176);
     ck_assert_uint_eq(sizeof(struct at_result), 160);
     ck_assert_uint_eq(sizeof(struct at_engine), 48);
 }
