@@ -19,7 +19,7 @@ override CFLAGS += -fopenmp
 else
 override CFLAGS += -Wno-unknown-pragmas
 endif
-LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson libmd 2>/dev/null) -lgmp -lm
+LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson libmd 2>/dev/null) -lgmp -lm -ldl
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
@@ -30,6 +30,7 @@ ORACLE = tensors write fields sequences case results repro rows judge where rule
           mutants mutant_row mutant_score diagnose suspects \
          paint exact suites canvas request vector manifest generate header
 PROGRAM = main args line engine arith session judge check run truth trace show list generate \
+         plugin plugin_run plugin_child guard junit \
          report detail json picture brief bench bench_run bench_say
 TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten
 
@@ -85,6 +86,26 @@ SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
+# Kernels as shared objects: the templates, and one with every fault.
+TEMPLATES = tests/peers/templates
+PLUGINS = $(patsubst %,$(BUILD)/tests/plugins/%.so,c cpp faulty no_engine \
+            $(if $(shell rustc --version 2>/dev/null),rust))
+CXX ?= c++
+plugin_cc = mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MMD -MP
+$(BUILD)/tests/plugins/c.so: $(TEMPLATES)/kernel.c
+	@$(plugin_cc) -o $@ $< -lm
+$(BUILD)/tests/plugins/cpp.so: $(TEMPLATES)/kernel.cpp
+	@mkdir -p $(@D)
+	@$(CXX) -O2 -Wall -Wextra -Wconversion -Iinclude -shared -fPIC -MMD -MP -o $@ $<
+$(BUILD)/tests/plugins/rust.so: $(TEMPLATES)/kernel.rs
+	@mkdir -p $(@D)
+	@MAKEFLAGS= rustc -O -C panic=abort --crate-type cdylib -o $@ $<
+$(BUILD)/tests/plugins/faulty.so: tests/plugin_kernel.c
+	@$(plugin_cc) -Itests -w -o $@ $< -lm
+$(BUILD)/tests/plugins/no_engine.so: tests/plugin_kernel.c
+	@$(plugin_cc) -Itests -w -DNO_ENGINE -o $@ $< -lm
+$(BUILD)/tests/check_plugin: | $(PLUGINS)
+
 help:
 	@echo "make             build $(BUILD)/attest (needs MPFR, jansson and libmd; installs nothing)"
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
@@ -97,6 +118,7 @@ help:
 	@echo "make check-numpy judge generated vectors in ten lines of NumPy (needs PyPI and python3-venv)"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
+	@echo "make check-python  attest_attention.py with PyTorch and pytest (needs PyPI, gigabytes); time-python"
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
 	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
@@ -111,7 +133,7 @@ setup:
 check: setup
 	@$(MAKE) --no-print-directory check-run
 check-run: $(BUILD)/attest $(SUITES)
-	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
+	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/embed.sh tests/readme.sh
 # The evidence that the bound is true, by itself; also in check and check-long.
 BOUND = $(addprefix $(BUILD)/tests/check_,bound simulate exhaustive families adversary)
 check-bound: $(BOUND)
@@ -132,11 +154,13 @@ demo: setup
 demo-run: $(BUILD)/attest
 	@BUILD=$(BUILD) FULL=$(FULL) tests/demo.sh
 static: $(BUILD)/attest-static
-$(BUILD)/attest-static: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
+# A static binary has no loader, and so no kernels from shared objects.
+STATIC_O = $(filter-out %/plugin_run.o %/plugin_child.o,$(ATTEST_O)) $(call objects,attest/plugin_static)
+$(BUILD)/attest-static: $(STATIC_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson libmd) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/generate.mk tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk
+include tests/peers/generate.mk tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk tests/peers/python.mk
 clean:
 	rm -rf $(BUILD)
 

@@ -163,6 +163,8 @@ enum flag {
     OUT,
     SCORES,
     VALUES,
+    LIMIT,
+    JUNIT,
     SPLIT,
     BRIEF,
     APPEND,
@@ -214,6 +216,8 @@ static const struct {
     [OUT] = {"output", RUN | TRUTH | GENERATE, NULL},
     [SCORES] = {"scores", TRACE, NULL},
     [VALUES] = {"values", TRACE, NULL},
+    [LIMIT] = {"limit", ENGINE, NULL},
+    [JUNIT] = {"junit", CHECK, NULL},
     [SPLIT] = {"split", TRACE, NULL},
     [BRIEF] = {"brief", JUDGE | CHECK, NULL},
     [APPEND] = {"append", JUDGE | CHECK, NULL},
@@ -225,16 +229,6 @@ static const struct {
     [SHAPE] = {"shape", GENERATE, NULL},
     [FORMAT] = {"format", GENERATE, NULL},
 };
-
-static int command_bit(const char *name)
-{
-    static const char *const names[] = {"judge", "check", "run",  "truth",
-                                        "trace", "show",  "list", "generate"};
-    for (int k = 0; k < 8; k++)
-        if (strcmp(names[k], name) == 0)
-            return 1 << k;
-    return 0;
-}
 
 static bool plain(enum flag f)
 {
@@ -302,7 +296,7 @@ static bool plan_flag(struct options *o, enum flag f, const char *text, struct a
     case COMPUTE: return compute(o, text, said);
     case TILE:
         o->tiles = text; /* generate takes several */
-        return command_bit(o->command) == GENERATE || whole("tile", text, 1, &o->plan.bc, said);
+        return line_command(o->command) == GENERATE || whole("tile", text, 1, &o->plan.bc, said);
     case LANES: return whole("lanes", text, 1, &o->plan.lanes, said);
     case THREADS:
         if (!whole("threads", text, 1, &n, said))
@@ -355,6 +349,8 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case OUT: o->out = text; return true;
     case SCORES: o->scores = text; return true;
     case VALUES: o->values = text; return true;
+    case JUNIT: o->junit = text; return true;
+    case LIMIT: return whole("limit", text, 1, &o->limit, said);
     case SPLIT: return whole("split", text, 1, &o->split, said);
     case ALLOW_UNCLAIMED: return whole("allow-unclaimed", text, 0, &o->allow, said);
     case CONFIDENCE: return line_alarm(text, &o->alarm, said);
@@ -374,11 +370,11 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said)
 {
     struct option table[FLAGS + 1] = {{0}};
-    int f, bit = command_bit(argv[0]);
+    int f, bit = line_command(argv[0]);
     for (int k = 0; k < FLAGS; k++)
         table[k] = (struct option){
             flags[k].name, plain((enum flag)k) ? no_argument : required_argument, NULL, 256 + k};
-    *o = (struct options){.command = argv[0], .rows = -2, .seed = 1};
+    *o = (struct options){.command = argv[0], .rows = -2, .seed = 1, .limit = 60};
     line_join(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
     opterr = 0;
     optind = 1;

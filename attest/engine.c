@@ -62,7 +62,7 @@ static bool make_result(struct at_case *x, struct at_result *to)
 }
 
 /* Memory that is promised and not there would end the program halfway. */
-static bool fits(const struct at_engine *e, const struct at_attention *a, struct at_said *said)
+bool engine_fits(const struct at_engine *e, const struct at_attention *a, struct at_said *said)
 {
     int64_t need = e->workspace ? e->workspace(a) : 0;
     int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
@@ -88,7 +88,7 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     if (at_validate(&x->a, &why) != AT_OK)
         return at_say(said, "%s: %s", x->path, why.text);
     x->a.plan = at_resolve(&x->a);
-    if (!fits(e, &x->a, said))
+    if (!engine_fits(e, &x->a, said))
         return false;
     if (!make_result(x, &to->got))
         return at_say(said, "%s: no memory for the result", x->path);

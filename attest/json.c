@@ -100,6 +100,17 @@ static json_t *result(const struct entry *e)
                      e->held, "ladder", e->ladder, "steps", steps);
 }
 
+void print_broken_json(const struct session *s, const char *engine, const struct outcome *x)
+{
+    json_t *all = json_pack("{s:s, s:s, s:i, s:[{s:s, s:s, s:s}]}", "case", x->name, "file",
+                            s->x.path, "status", x->status, "results", "name", engine, "verdict",
+                            x->status == FAIL ? "fail" : "undecided", "why", x->text);
+    char *text = json_dumps(all, JSON_COMPACT);
+    printf("%s\n", text ? text : "{}");
+    free(text);
+    json_decref(all);
+}
+
 void print_json(const struct session *s, const char *append)
 {
     json_t *results = json_array();

@@ -47,8 +47,11 @@ void print_usage(const char *command)
          "attest check ENGINE CASE... [--tile N] [--splits N|0,1,7] [--merge "
          "order|reversed|tree|random:SEED]\n"
          "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault F]\n"
-         "    Runs one of our engines and judges it under its own arithmetic."},
-        {"run", "attest run ENGINE CASE -o OUT [the plan and --fault, as of check]"},
+         "                       [--limit SECONDS] [--junit F]\n"
+         "    Runs one of our engines, or ./my.so (docs/embedding.md), and judges it under its "
+         "own\n"
+         "    arithmetic."},
+        {"run", "attest run ENGINE CASE -o OUT [the plan, --fault and --limit, as of check]"},
         {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N]"},
         {"trace",
          "attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]"},
@@ -277,6 +280,12 @@ void print_differ(const struct session *s, const char *x, const char *y, struct 
     const char *what = column < 0 ? "lse" : "out";
     printf("%s: %s and %s differ in bits, first in %s at [%lld,%lld,%lld,%lld]\n", s->x.name, x, y,
            what, (long long)p.b, (long long)p.h, (long long)p.i, (long long)at_max(column, 0));
+}
+
+void print_broken(const struct session *s, const char *engine, const struct outcome *x)
+{
+    printf("%s: %s %s: %s\n", x->name, engine, x->status == FAIL ? "FAILS" : "undecided", x->text);
+    printf("  repeat   %s\n", s->o->line);
 }
 
 /* -- Lists ----------------------------------------------------------------------------------- */

@@ -185,7 +185,7 @@ static bool second_line(struct session *s, struct at_said *said)
 
 /* -- The whole ------------------------------------------------------------------------------- */
 
-/* As the options say; else those that the file has a truth of; else by cost. */
+/* As the options say; else those that the file says; else by cost. */
 static bool rows_of(struct session *s, struct at_said *said)
 {
     struct at_rows rows = {-1, NULL};

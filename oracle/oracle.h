@@ -111,7 +111,7 @@ struct at_tensor at_case_out(const struct at_case *x, const char *name, enum at_
                              void *data);
 struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_dtype dtype,
                              void *data);
-/* The rows that the case's truth is about; n = -1 without a tensor `rows`. Free rows->at. */
+/* The rows that the case's tensor `rows` says; n = -1 without one. Free rows->at. */
 AT_CHECKED bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said *said);
 /* Does row i of sequence b under head h see a key? */
 bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
