@@ -1,5 +1,5 @@
-/* A kernel as a shared object, which `attest check ./my.so CASE...` loads (docs/embedding.md): what it
- * exports. Templates in C, C++ and Rust: tests/peers/templates. SPDX-License-Identifier: MIT */
+/* A kernel as a shared object, which `attest check ./my.so CASE...` loads (docs/embedding.md): what
+ * it exports. Templates in C, C++ and Rust: tests/peers/templates. SPDX-License-Identifier: MIT */
 #ifndef AT_PLUGIN_H
 #define AT_PLUGIN_H
 
