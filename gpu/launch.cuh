@@ -42,6 +42,7 @@ static inline enum at_status launch(const A &p, void (*kernel)(const A), const c
     return status;
 #else
     (void)after;
+    at_emulation()->few = A::FEW;
     if (!emulate::launch(kernel, grid, threads, (size_t)bytes, p))
         return trouble(AT_ERR_UNSUPPORTED, name, emulate::fault_text);
     return AT_OK;
