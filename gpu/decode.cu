@@ -34,7 +34,9 @@ static __global__ void __launch_bounds__(F::NT, A::FEW ? 6 : 1) decode(const __g
         key = (int)threadIdx.x % F::KEYS;
     int first = (int)threadIdx.x / F::KEYS * F::HT, c0 = n / p.splits / Hkv / B / quads * F::W;
     w.pairs = rows_of(p, w.b) * group;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion(); /* merge may be put in place; it waits for us */
+#endif
     struct range cut = {p.cut[w.split], p.cut[w.split + 1]};
     int most = (int)at_min(w.x0 + F::G, w.pairs) - 1,
         x = w.x0 + warp; /* the last pair, the warp's */
