@@ -34,14 +34,18 @@ static inline enum at_status launch(const A &p, void (*kernel)(const A), const c
     cudaLaunchAttribute overlap;
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
+    int device = 0, major = 0; /* before sm_90 a launch waits for the one before */
+    if (after && cudaGetDevice(&device) == cudaSuccess)
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     cudaLaunchConfig_t how = {};
     how.gridDim = grid, how.blockDim = dim3(threads), how.dynamicSmemBytes = (size_t)bytes;
-    how.attrs = &overlap, how.numAttrs = after ? 1 : 0;
+    how.attrs = &overlap, how.numAttrs = after && major >= 9 ? 1 : 0;
     if (status == AT_OK)
         status = checked(cudaLaunchKernelEx(&how, kernel, p), name);
     return status;
 #else
     (void)after;
+    at_emulation()->few = A::FEW;
     if (!emulate::launch(kernel, grid, threads, (size_t)bytes, p))
         return trouble(AT_ERR_UNSUPPORTED, name, emulate::fault_text);
     return AT_OK;

@@ -9,11 +9,6 @@
  * Differs from attention.cu: sums run across tiles, inside the tensor core, which truncates; the
  * arithmetic is stated (engines.c), not the scalar's bits. SPDX-License-Identifier: MIT */
 #include "tensor.cuh"
-#ifdef TUNE_LOOSE /* measuring */
-#define AT_CLOBBER
-#else
-#define AT_CLOBBER : "memory"
-#endif
 
 template <class T_, int D_, int BC_, int WM_, int NW_, int BLOCKS_> struct shape {
     typedef T_ T;
@@ -48,7 +43,8 @@ static __device__ inline void ldmatrix(uint32_t (&x)[4], const uint16_t *tile, i
     unsigned at = (unsigned)__cvta_generic_to_shared(tile + swizzled<D, 1>::at(r, c));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(at)AT_CLOBBER);
+                 : "r"(at)
+                 : "memory");
 }
 
 /* ... transposed: V's keys run down its rows. */
@@ -58,7 +54,8 @@ static __device__ inline void ldmatrix_t(uint32_t (&x)[4], const uint16_t *tile,
     unsigned at = (unsigned)__cvta_generic_to_shared(tile + swizzled<D, 1>::at(r, c));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(at)AT_CLOBBER);
+                 : "r"(at)
+                 : "memory");
 }
 
 /* s += Q K^T, 16 columns a step. */

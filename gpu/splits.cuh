@@ -75,7 +75,9 @@ template <class A> static __global__ void merge(const __grid_constant__ A p)
     at_real x[AT_ONCE], before = -(at_real)INFINITY, top;
     if (p.ragged && i >= rows_of(p, b))
         return;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize(); /* the splits' states are written */
+#endif
     m[t] = mine ? p.m[(int64_t)n * p.splits + t] : -(at_real)INFINITY;
     ls[t] = mine ? p.l[(int64_t)n * p.splits + t] : 0;
     fetch(x, p, n, t, 0, seen);

@@ -4,19 +4,15 @@
  * With c = scale log2 e:  p = 2^(s c - m c) in one fma,  P rounded to the input's format for P V, l
  * summed from the unrounded. A zero weight does not hide an infinite value (0 * inf is NaN): in a
  * tile that some row sees in part, non-finite values are zeroed in shared memory (`clean`) and
- * added back, from global memory, for the rows that see them (`unclean`). SPDX-License-Identifier:
- * MIT */
+ * added back, from global memory, for the rows that see them (`unclean`).
+ *
+ * SPDX-License-Identifier: MIT */
 #ifndef TENSOR_CUH
 #define TENSOR_CUH
 
 #include "launch.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-
-#ifndef TUNE_STAGE
-#define TUNE_STAGE 16
-#endif
-constexpr int STAGE_UNROLL = TUNE_STAGE; /* measuring */
 
 struct bf16 {
     static constexpr enum at_dtype dtype = AT_BF16;
@@ -84,7 +80,7 @@ static __device__ inline void stage16(uint16_t *tile, const struct at_attention 
     int r0 = (int)threadIdx.x / C, c = (int)threadIdx.x % C;
     const uint16_t *data = (const uint16_t *)s.data, *from = data + (first + r0) * s.stride + c * 8;
     unsigned lo = (unsigned)(first + r0 - in.lo), n = (unsigned)(in.hi - in.lo);
-#pragma unroll STAGE_UNROLL
+#pragma unroll 16
     for (int x = 0; x < (L::ROWS + STEP - 1) / STEP; x++, from += STEP * s.stride) {
         if (L::ROWS % STEP && r0 + x * STEP >= L::ROWS)
             break;
