@@ -21,7 +21,7 @@
  * every version gives the same bits, since fma is fma. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&       \
     !defined(__SANITIZE_ADDRESS__)
-#define AT_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#define AT_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define AT_CLONES
 #endif
