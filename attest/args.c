@@ -168,6 +168,7 @@ enum flag {
     APPEND,
     PROFILE,
     ONLY,
+    TRUTH_BY,
     FLAGS
 };
 
@@ -214,6 +215,7 @@ static const struct {
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [TRUTH_BY] = {"truth", JUDGE | CHECK | TRUTH, NULL},
 };
 
 static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
@@ -319,6 +321,10 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;
+    case TRUTH_BY:
+        o->truth = text;
+        return !strcmp(text, "fast") || !strcmp(text, "mpfr") ||
+               at_say(said, "--truth %.40s: expected fast or mpfr", text);
     case WRITE_CASE: o->write_case = text; return true;
     case ARITH: o->arith = text; return true;
     case SAVE_REPRO: o->repro = text; return true;

@@ -21,12 +21,18 @@ struct options {
     struct at_place row;
     bool one_row, json, same_bits, help, brief;
     const char *append, *profile, *only;
+    const char *truth; /* "fast", "mpfr"; NULL: not said */
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
     char line[1000]; /* the command, for repeating */
     char **file;     /* what is left: engine, case, results */
     int files;
 };
+
+static inline bool truth_fast(const struct options *o, bool otherwise)
+{
+    return o->truth ? o->truth[0] == 'f' : otherwise;
+}
 
 /* False: misuse, told in said. */
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said);
