@@ -52,7 +52,7 @@ $(BUILD)/obj/%64.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=64 -MMD -MP -c -o $@ $<
 # Lane loops: vectorised; no value depends on these flags.
-$(BUILD)/obj/ref/fast_%.o: override CFLAGS += -O3 -fno-trapping-math -Wno-unknown-pragmas
+$(BUILD)/obj/ref/fast_%.o $(BUILD)/obj/ref/bound_%.o: override CFLAGS += -O3 -fno-trapping-math -Wno-unknown-pragmas
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -99,7 +99,7 @@ static struct claim without(struct row *x, int64_t c, double *mean)
         x->value[t] = x->edit + t * WIDE;
     }
     struct columns s = columns_at(mean, (double[]){0}, 0, 1);
-    at_bound_sum(x, &s);
+    at_bound_sum(x, &s, 1);
     at_bound_shared(x, &s, common);
     struct claim to = claim(x, &s, 0, common[0]);
     to.bound += l > 0 ? (4 * eta + 0x1p-50) * (double)(size / l) : 0;
@@ -204,14 +204,16 @@ static void columns(struct row *x, struct at_answer *to, int64_t t)
 {
     int64_t Dv = to->Dv, at = t * Dv;
     double common[WIDE];
+    for (int64_t c0 = 0; c0 < Dv; c0 += WIDE)
+        x->block[c0 / WIDE] =
+            columns_at(to->out + at + c0, to->out_lo + at + c0, c0, at_min(WIDE, Dv - c0));
+    at_bound_sum(x, x->block, (Dv + WIDE - 1) / WIDE);
     for (int64_t c0 = 0; c0 < Dv; c0 += WIDE) {
-        int64_t n = at_min(WIDE, Dv - c0);
-        struct columns s = columns_at(to->out + at + c0, to->out_lo + at + c0, c0, n);
-        at_bound_sum(x, &s);
-        at_bound_shared(x, &s, common);
-        for (int64_t c = 0; c < n; c++)
+        const struct columns *s = &x->block[c0 / WIDE];
+        at_bound_shared(x, s, common);
+        for (int64_t c = 0; c < at_min(WIDE, Dv - c0); c++)
             if (isfinite(to->out[at + c0 + c]))
-                set(to, at + c0 + c, claim(x, &s, (int)c, common[c]));
+                set(to, at + c0 + c, claim(x, s, (int)c, common[c]));
     }
     for (int64_t c = 0; c < Dv; c++) { /* last, as they change x->value */
         double mean = 0;
@@ -256,15 +258,17 @@ static void bound_row(struct row *x, struct at_answer *to, int64_t t)
 /* One block of doubles, cut up; the sink is one key more. */
 static bool row_make(struct row *x, const struct rule *r)
 {
-    int64_t D = r->z.D, n = r->z.Skv + 1, wide = (r->z.Dv + WIDE - 1) / WIDE * WIDE;
-    *x = (struct row){.r = r, .store = {.b = -1, .g = -1, .wide = wide}};
+    int64_t n = r->z.Skv + 1, wide = (r->z.Dv + WIDE - 1) / WIDE * WIDE;
+    int64_t D = (r->z.D + WIDE - 1) / WIDE * WIDE;
+    *x = (struct row){.r = r, .store = {.b = -1, .g = -1, .wide = wide, .deep = D}};
     size_t many = (size_t)(n * (D + wide) + 3 * D + n * (6 + WIDE) + wide);
     double *space = calloc(many, sizeof *space);
     x->key = calloc((size_t)n, sizeof *x->key);
     x->value = calloc((size_t)n, sizeof *x->value);
     x->store.have = calloc((size_t)n, 1);
+    x->block = calloc((size_t)(wide / WIDE), sizeof *x->block);
     x->store.k = space;
-    if (!space || !x->key || !x->value || !x->store.have)
+    if (!space || !x->key || !x->value || !x->store.have || !x->block)
         return false;
     x->store.v = space + n * D;
     x->q = x->store.v + n * wide, x->q_size = x->q + D, x->q_lost = x->q + 2 * D;
@@ -281,6 +285,7 @@ static void row_free(struct row *x)
     free(x->store.have);
     free(x->key);
     free((void *)x->value);
+    free(x->block);
 }
 
 /* Does the compute type hold every number of dtype? */

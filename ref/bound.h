@@ -58,7 +58,8 @@ struct key {
 
 /* Decoded keys of one (b, g), each on first use: a hidden key is never read. */
 struct store {
-    int64_t b, g, wide; /* a row of v has `wide` doubles, a multiple of WIDE */
+    int64_t b, g;
+    int64_t wide, deep; /* a row of v, of k has so many doubles: a multiple of WIDE, 0 at its end */
     double *k, *v;
     unsigned char *have;
 };
@@ -78,6 +79,7 @@ struct row {
     double *lost_y, *lost_v;   /* underflow that counts with |v - o|, |v| */
     double *zero;              /* the value of a dropped key and of a sink */
     double *edit;              /* a column with some keys taken out */
+    struct columns *block;     /* all columns */
     bool dead, open, overflow; /* no finite score; a score of -inf beside finite ones; rule 5 */
     double depth, rescales;    /* the most additions, rescales that a key meets */
     double top, l;             /* max s + D + sigma; sum e^(s-max) */
@@ -116,8 +118,8 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith);
 void at_bound_scores(struct row *x); /* Lemma 1: the keys with s, D; dead, open, overflow */
 void at_bound_errors(struct row *x, double lse, double lse_lo); /* Lemmas 2-4: E, R, S, p */
 bool at_bound_lone(const struct row *x); /* one key, whose weight is exactly 1 */
-/* The sums of s from its hi, lo and c; then max(R+ - o, o - R-) of each column. */
-void at_bound_sum(const struct row *x, struct columns *s);
+/* The sums of s[0 .. blocks) from their hi, lo and c; then max(R+ - o, o - R-) of each column. */
+void at_bound_sum(const struct row *x, struct columns *s, int64_t blocks);
 void at_bound_shared(const struct row *x, const struct columns *s, double *to);
 
 #endif

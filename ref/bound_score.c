@@ -6,6 +6,7 @@
  * sigma is what that leaves open, and is 0 where a score is one stored number. Not here: weights
  * (bound_key.c). SPDX-License-Identifier: MIT */
 #include "bound.h"
+#include "lanes.h"
 #include <float.h>
 
 /* -- The arithmetic on this problem ----------------------------------------------------------- */
@@ -178,7 +179,7 @@ static void load_key(struct row *x, int64_t b, int64_t g, int64_t j)
         return;
     int64_t k = at_key_offset(a, &a->k, b, g, j), v = at_key_offset(a, &a->v, b, g, j);
     for (int64_t c = 0; c < D; c++)
-        s->k[j * D + c] = at_stored(&a->k, k + c * a->k.stride[3]);
+        s->k[j * s->deep + c] = at_stored(&a->k, k + c * a->k.stride[3]);
     for (int64_t c = 0; c < Dv; c++)
         s->v[j * s->wide + c] = at_stored(&a->v, v + c * a->v.stride[3]);
     s->have[j] = 1;
@@ -205,25 +206,70 @@ static void rounded(const struct rule *r, struct step *x, double off, double los
             WIDER;
 }
 
+/* What a row of k makes with the query: q k in two doubles, A = sum|q k|, the largest |k|, and what
+ * underflow may take. */
+struct inner {
+    double hi, lo, raw, A, most, lost; /* raw = sum |q k| without factors */
+};
+
+/* Dot2 [Ogita05] in WIDE chains: |hi + lo - q k| <= eps |q k| + (D+8)^2 2^-105 A. */
+AT_CLONES static struct inner inner(const struct row *x, const double *restrict k, double size,
+                                    double kept)
+{
+    const double *restrict q = x->q, *restrict q_size = x->q_size, *restrict q_lost = x->q_lost;
+    const double edge = x->r->edge, edge_key = x->r->edge_key, tiny = x->r->tiny;
+    const double tiny_key = x->r->tiny_key;
+    double s[WIDE] = {0}, e[WIDE] = {0}, A[WIDE] = {0}, most[WIDE] = {0}, lost[WIDE] = {0};
+    double raw[WIDE] = {0};
+    for (int64_t at = 0; at < x->store.deep; at += WIDE)
+#pragma omp simd
+        for (int c = 0; c < WIDE; c++) {
+            double kc = fabs(k[at + c]) * size, qk = q_size[at + c] * kc, h = q[at + c] * k[at + c];
+            double t = s[c] + h, z = t - s[c], left = kc > 0 ? kept : 0;
+            double r = (s[c] - (t - z)) + (h - z);
+            e[c] += r + fma(q[at + c], k[at + c], -h);
+            s[c] = t;
+            A[c] += qk;
+            raw[c] += fabs(h);
+            most[c] = kc > most[c] ? kc : most[c];
+            left = kc < edge ? left : 0;
+            double small = qk < edge ? tiny : 0, key = kc < edge_key ? tiny_key : 0;
+            small = kc > 0 ? small : 0, key = kc > 0 ? key : 0;
+            small = q[at + c] != 0 ? small : 0;
+            lost[c] +=
+                q_lost[at + c] * kc + small + (left + key) * (q_size[at + c] + q_lost[at + c]);
+        }
+    struct inner to = {0};
+    for (int c = 0; c < WIDE; c++) {
+        double t = to.hi + s[c], z = t - to.hi;
+        to.lo += ((to.hi - (t - z)) + (s[c] - z)) + e[c];
+        to.hi = t;
+        to.raw += raw[c], to.A += A[c], to.lost += lost[c];
+        to.most = most[c] > to.most ? most[c] : to.most;
+    }
+    return to;
+}
+
+/* Infinities and NaN as the extended reals have them; numbers whose products may be subnormal. */
+static long double inner_kind(const struct row *x, const double *k)
+{
+    long double raw = 0;
+    for (int64_t c = 0; c < x->r->z.D; c++)
+        raw += (long double)x->q[c] * k[c];
+    return raw;
+}
+
 /* raw and scale*raw. */
 static void product(const struct row *x, int64_t j, double k_scale, struct step *to)
 {
     const struct rule *r = x->r;
-    const double *k = x->store.k + j * r->z.D;
-    double A = 0, lost = 0, size = fabs(k_scale) * r->inner_k, most = 0, scale = r->a->score.scale;
-    long double raw = 0;
-    for (int64_t c = 0; c < r->z.D; c++) {
-        double kc = fabs(k[c]) * size, qk = x->q_size[c] * kc;
-        raw += (long double)x->q[c] * k[c];
-        A += qk;
-        most = kc > most ? kc : most;
-        lost += x->q_lost[c] * kc;
-        lost += x->q[c] != 0 && kc > 0 && qk < r->edge ? r->tiny : 0;
-        double k_lost =
-            r->a->score.kscale.data && kc > 0 && kc < r->edge ? r->tiny * r->inner_k : 0;
-        k_lost += kc > 0 && kc < r->edge_key ? r->tiny_key : 0;
-        lost += k_lost * (x->q_size[c] + x->q_lost[c]);
-    }
+    const double *k = x->store.k + j * x->store.deep;
+    double size = fabs(k_scale) * r->inner_k, scale = r->a->score.scale;
+    struct inner y = inner(x, k, size, r->a->score.kscale.data ? r->tiny * r->inner_k : 0);
+    double A = y.A, lost = y.lost;
+    bool plain =
+        y.raw >= 0x1p-900 && y.raw <= 0x1p900; /* Dot2 in range, or losing nothing that shows */
+    long double raw = plain ? (long double)y.hi + y.lo : inner_kind(x, k);
     if (r->arith->flush && A > 0) /* sums are flushed too */
         lost += (double)r->z.D * r->tiny;
     int sides = (r->a->score.qscale.data && !power_of_two(x->q_scale)) +
@@ -234,7 +280,7 @@ static void product(const struct row *x, int64_t j, double k_scale, struct step 
         return;
     to->D = outer * (r->dot[sides] * A + lost) * WIDER;
     to->sigma = (double)(r->z.D + 8) * (double)LDBL_EPSILON * A * outer;
-    to->big = fmaxl(most, (long double)most_A * fmax(1, outer * (1 + r->scaled)));
+    to->big = fmaxl(y.most, (long double)most_A * fmax(1, outer * (1 + r->scaled)));
     rounded(r, to, r->scaled, r->tiny);
 }
 

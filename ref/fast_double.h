@@ -8,28 +8,10 @@
 #define FAST_DOUBLE_H
 
 #include "fast_table.h"
+#include "lanes.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-/* Unsafe optimisations make every enclosure a lie. */
-#ifdef __FAST_MATH__
-#error "truth_fast needs IEEE arithmetic: no -ffast-math"
-#endif
-
-/* Where GCC and glibc choose at run time, the lane loops are compiled once more for AVX2 and FMA;
- * every version gives the same bits, since fma is fma. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) &&       \
-    !defined(__SANITIZE_ADDRESS__)
-#define AT_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define AT_CLONES
-#endif
-#if defined(__GNUC__)
-#define AT_INLINE static inline __attribute__((always_inline))
-#else
-#define AT_INLINE static inline
-#endif
 
 struct dd {
     double h, l;
