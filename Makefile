@@ -3,7 +3,7 @@
 BUILD ?= build
 CC ?= cc
 OPENMP ?= 1
-# Library paths of MPFR (with GMP) and jansson come from pkg-config, whatever the prefix.
+# Library paths of MPFR (with GMP), jansson and libmd come from pkg-config, whatever the prefix.
 PKG_CONFIG ?= pkg-config
 
 WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
@@ -19,16 +19,17 @@ override CFLAGS += -fopenmp
 else
 override CFLAGS += -Wno-unknown-pragmas
 endif
-LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson 2>/dev/null) -lgmp -lm
-override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson 2>/dev/null)
+LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson libmd 2>/dev/null) -lgmp -lm
+override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate format truth truth_score truth_distance truth_fast \
       fast_keys fast_score fast_sum answer bound bound_key bound_score \
       bound_sum compare arith
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
-ORACLE = tensors write fields sequences case results repro rows judge where rules mutants
-PROGRAM = main args engine arith session judge check run truth trace show list \
+ORACLE = tensors write fields sequences case results repro rows judge where rules mutants \
+         paint exact suites canvas request vector manifest generate header
+PROGRAM = main args line engine arith session judge check run truth trace show list generate \
          report detail json picture brief bench bench_run bench_say
 TESTS = $(patsubst tests/check_%.c,%,$(sort $(wildcard tests/check_*.c)))# none can be forgotten
 
@@ -41,7 +42,9 @@ ORACLE_O = $(call objects,$(addprefix oracle/,$(ORACLE)))
 ATTEST_O = $(call objects,$(addprefix attest/,$(PROGRAM)))
 include tiled/build.mk # TILED_O, ROOF_O
 
-$(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O)
+include gpu/gpu.mk
+
+$(BUILD)/libattest.a: $(LIB_O) $(TILED_O) $(ORACLE_O) $(GPU_O)
 	rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/attest: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -69,19 +72,21 @@ $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libatt
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
-$(BUILD)/tests/check_truth: LDFLAGS += -Wl,--wrap=calloc
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
 help:
-	@echo "make             build $(BUILD)/attest (needs MPFR and jansson; installs nothing)"
+	@echo "make             build $(BUILD)/attest (needs MPFR, jansson and libmd; installs nothing)"
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
+	@echo "make check-vectors  generated suites have the same bytes from gcc, clang, -O0, -O3"
+	@echo "make check-numpy judge generated vectors in ten lines of NumPy (needs PyPI and python3-venv)"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
+	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
 	@echo "make prove       check every proof (Coq, Gappa), and the C against its twin; prove-mutants"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
@@ -97,20 +102,22 @@ check-run: $(BUILD)/attest $(SUITES)
 	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run
-	@tests/setup.sh aarch64 clang && $(MAKE) --no-print-directory check-sanitize check-arm
+	@tests/setup.sh aarch64 clang && $(MAKE) --no-print-directory check-sanitize check-arm check-vectors
+check-vectors: $(BUILD)/attest
+	@BUILD=$(BUILD) tests/check_vectors.sh
 demo: setup
 	@$(MAKE) --no-print-directory demo-run
 demo-run: $(BUILD)/attest
 	@BUILD=$(BUILD) FULL=$(FULL) tests/demo.sh
 static: $(BUILD)/attest-static
 $(BUILD)/attest-static: $(ATTEST_O) $(ROOF_O) $(BUILD)/libattest.a
-	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson) -lgmp -lm
+	$(CC) $(CFLAGS) -static -o $@ $^ $(shell $(PKG_CONFIG) --static --libs mpfr jansson libmd) -lgmp -lm
 lint:
 	@tests/lint.sh
-include tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk
+include tests/peers/generate.mk tests/peers/capture.mk tests/peers/onnx/onnx.mk proofs/prove.mk tests/peers/bench.mk
 clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all help setup check check-run check-long demo demo-run static lint clean
+.PHONY: all help setup check check-run check-long check-vectors demo demo-run static lint clean
 .SECONDARY:

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* The engine's result becomes the case's last one. */
 static bool check(struct session *s, const char *engine, const char *path, struct at_arith *arith,
@@ -40,12 +39,14 @@ int run_check(const struct options *o)
                o->files ? "no case given" : "no engine given");
         return refuse(&said);
     }
-    if (o->fault && strcmp(o->file[0], "scalar") != 0) {
-        at_say(&said, "check: --fault with engine %s, expected scalar", o->file[0]);
-        return refuse(&said);
-    }
+    int beside = 0;
     for (int k = 1; k < o->files; k++) {
-        struct session s = {.o = o};
+        if (at_is_beside(o->file[k])) {
+            beside++;
+            continue;
+        }
+        struct options single = line_alone(o, k);
+        struct session s = {.o = &single};
         struct at_arith arith;
         bool done = check(&s, o->file[0], o->file[k], &arith, &said);
         int one = done ? session_report(&s) : refuse(&said);
@@ -54,5 +55,11 @@ int run_check(const struct options *o)
             return MISUSE;
         status = worse(status, one);
     }
+    if (beside == o->files - 1) {
+        at_say(&said, "check: %d manifests and intervals found, expected a case", beside);
+        return refuse(&said);
+    }
+    if (beside > 0 && !o->json)
+        print_beside(beside);
     return status;
 }

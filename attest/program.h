@@ -22,9 +22,10 @@ struct options {
     bool one_row, json, same_bits, help, brief;
     const char *append, *profile, *only;
     const char *truth; /* "fast", "mpfr"; NULL: not said */
+    const char *dtype, *shape, *format, *tiles; /* of generate */
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
-    char line[1000]; /* the command, for repeating */
+    char line[8000]; /* the command, for repeating */
     char **file;     /* what is left: engine, case, results */
     int files;
 };
@@ -37,6 +38,11 @@ static inline bool truth_fast(const struct options *o, bool otherwise)
 /* False: misuse, told in said. */
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said);
 
+/* The command as it can be pasted into a shell. */
+void line_join(int argc, char **argv, char *to, size_t size);
+/* The options with file k alone in the line, so that it repeats one failure. */
+struct options line_alone(const struct options *o, int k);
+
 /* -- Commands: an exit status ---------------------------------------------------------------- */
 
 int run_judge(const struct options *o);
@@ -46,6 +52,7 @@ int run_truth(const struct options *o);
 int run_trace(const struct options *o);
 int run_show(const struct options *o);
 int run_list(const struct options *o);
+int run_generate(const struct options *o);
 
 /* -- Engines and arithmetics (engine.c) -------------------------------------------------------- */
 
@@ -114,6 +121,8 @@ int session_status(const struct session *s);
 int refuse(const struct at_said *said); /* one line on stderr; MISUSE */
 void print_usage(const char *command);
 void print_line(const char *text);
+void print_beside(int n);
+void print_generated(const struct at_generated *done);
 /* stderr, where it is a terminal and more than a second has passed. */
 struct at_progress progress_of(const char *what);
 void progress_done(void);

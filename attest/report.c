@@ -17,6 +17,22 @@ int refuse(const struct at_said *said)
 
 void print_line(const char *text) { printf("%s\n", text); }
 
+/* Files given to check that are no cases. */
+void print_beside(int n) { printf("%d manifests and intervals passed over\n", n); }
+
+void print_generated(const struct at_generated *done)
+{
+    printf("%lld cases, %lld files, %.2f MB", (long long)done->cases, (long long)done->files,
+           (double)done->bytes / 1e6);
+    if (done->skipped > 0)
+        printf(", %lld of them were there already", (long long)done->skipped);
+    if (done->unfit > 0)
+        printf(", %lld cases left out: MANIFEST.json says why", (long long)done->unfit);
+    printf("\n");
+    if (*done->pin)
+        printf("MANIFEST.json %s\n", done->pin);
+}
+
 void print_usage(const char *command)
 {
     static const char *const lines[][2] = {
@@ -31,12 +47,19 @@ void print_usage(const char *command)
                   "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault "
                   "F] [--truth fast|mpfr]\n"
                   "    Runs one of our engines and judges it under its own arithmetic."},
-        {"run", "attest run ENGINE CASE -o OUT [the plan, as of check]"},
+        {"run", "attest run ENGINE CASE -o OUT [the plan and --fault, as of check]"},
         {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N] [--truth mpfr|fast]"},
         {"trace",
          "attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]"},
         {"show", "attest show CASE"},
-        {"list", "attest list [engines|arith|faults]"},
+        {"list", "attest list [engines|arith|faults|suites]"},
+        {"generate", "attest generate SUITE[@VERSION] -o DIR [--shape B,Hq,Hkv,Sq,Skv,D,Dv] "
+                     "[--dtype T] [--tile 64,128]\n"
+                     "                       [--causal bottom-right|top-left] [--window L,R] "
+                     "[--arith A] [--seed N]\n"
+                     "                       [--rows N] [--format safetensors|c]\n"
+                     "    Test vectors with their truth and the interval that a correct kernel of "
+                     "that arithmetic hits."},
     };
     printf("attest: is my attention kernel wrong, or is that rounding?\n\n");
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
@@ -245,11 +268,19 @@ void print_lists(const char *which)
         printf("engines\n");
         for (int64_t k = 0; engine_at(k); k++)
             printf("  %s\n", engine_at(k)->name);
+        char device[300];
+        at_gpu_describe(device, sizeof device);
+        printf("device (gpu, gpu-decode, gpu-mma, gpu-wgmma)\n  %s\n", device);
     }
     if (all || strcmp(which, "arith") == 0) {
         printf("arithmetics (--arith NAME, or NAME,key=value,...)\n");
         for (int64_t k = 0; at_arith_at(k); k++)
             printf("  %-22s %s\n", at_arith_at(k)->name, at_arith_at(k)->source);
+    }
+    if (all || strcmp(which, "suites") == 0) {
+        printf("suites (attest generate NAME -o DIR)\n");
+        for (int64_t k = 0; at_suite_at(k); k++)
+            printf("  %s\n", at_suite_at(k));
     }
     if (all || strcmp(which, "faults") == 0) {
         printf("faults (attest check scalar CASE --fault NAME@N,head=H)\n");

@@ -75,10 +75,19 @@ static bool add_step(struct session *s, struct entry *e, const struct at_arith *
                     &e->step[e->steps++], said);
 }
 
+/* The bound of the case's rows; of an exact case, 0 where the arithmetic makes no error. */
+static bool bound_of(struct session *s, const struct at_arith *arith, struct at_said *said)
+{
+    if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+        return false;
+    at_exact_claim(at_case_exact(&s->x), arith, s->x.a.v.dtype, &s->truth);
+    return true;
+}
+
 static bool judge_held(struct session *s, struct entry *e, const struct at_arith *arith,
                        struct at_said *said)
 {
-    if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said) || !add_step(s, e, arith, said))
+    if (!bound_of(s, arith, said) || !add_step(s, e, arith, said))
         return false;
     e->outcome = e->step[0].outcome;
     return true;
@@ -98,7 +107,7 @@ static bool judge_ladders(struct session *s, struct at_said *said)
             continue;
         seen[n++] = dtype;
         for (int64_t r = 0; ladder_at(dtype, r); r++) {
-            if (!at_judge_bound(&s->x.a, s->rows, ladder_at(dtype, r), &s->truth, said))
+            if (!bound_of(s, ladder_at(dtype, r), said))
                 return false;
             for (int64_t e = 0; e < s->entries; e++)
                 if (s->entry[e].ladder && s->entry[e].result->got.out.dtype == dtype &&
@@ -137,11 +146,22 @@ static bool judge_all(struct session *s, struct at_said *said)
 
 /* -- The whole ------------------------------------------------------------------------------- */
 
+/* As the options say; else those that the file has a truth of; else by cost. */
+static bool rows_of(struct session *s, struct at_said *said)
+{
+    struct at_rows rows = {-1, NULL};
+    if (s->o->rows == -2 && !s->o->one_row && !at_case_rows(&s->x, &rows, said))
+        return false;
+    if (rows.n >= 0)
+        s->rows = rows;
+    return rows.n >= 0 || choose_rows(s->o, &s->x.a, &s->rows, said);
+}
+
 bool session_judge(struct session *s, struct at_said *said)
 {
     const struct at_attention *a = &s->x.a;
     s->all = a->q.dim[0] * a->q.dim[1] * a->q.dim[2];
-    if (!choose_rows(s->o, a, &s->rows, said))
+    if (!rows_of(s, said))
         return false;
     if (s->rows.n == 0)
         return at_say(said, "%s: tensor q: no rows found, expected one to judge", s->x.path);

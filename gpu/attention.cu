@@ -7,12 +7,11 @@
  * of keys tx + TX*k, and columns 4*(tx + TX*g) .. +3 of u. Every sum lives in one thread and grows
  * in key (or column) order: that is why the bits agree, at no cost [BLISlab: register blocks].
  * K and V take turns in one buffer; each is copied while the other is at work. Differs from
- * scalar.c where a tile is partly hidden: the row passes it with what it sees (see tile.cuh,
- * `marked`).
+ * scalar.c where a tile is partly hidden: the row passes it with what it sees (tile.cuh, `marked`).
  *
  * Any D: in panels of W columns. Any Dv: a block per panel, which recomputes the scores. Tiles of
- * up to BC keys. Not here: splits (their states are merged by at_forward, or decode.cu). nvcc
- * --fmad=false; compiled for AT_BITS 32 and 64. SPDX-License-Identifier: MIT */
+ * up to BC keys. Not here: splits (decode.cu). nvcc --fmad=false, for AT_BITS 32 and 64.
+ * SPDX-License-Identifier: MIT */
 #include "launch.cuh"
 #include "micro.cuh"
 
@@ -103,8 +102,7 @@ static __device__ inline void mark(shared<at_real> P, uint64_t hidden, const str
     }
 }
 
-/* Rows of u to where they go; through the thread's own cells of shared memory, so that one rolled
- * loop serves every kind of output. */
+/* Rows of u to where they go, through own cells of shared memory: one rolled loop for all. */
 template <class S>
 static __device__ inline void
 finish(const at_real (&m)[S::RM], const at_real (&l)[S::RM], const at_real (&u)[S::RM][S::CM * 4],

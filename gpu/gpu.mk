@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Kernels in CUDA C. Always: the emulation, by a C++ compiler (no C++ library is linked). Where nvcc
 # is: `make gpu` compiles every kernel for every target, and `make GPU=1` links the device's engines
 # into the program; without that gpu/absent.c stands in for them.
@@ -7,7 +8,7 @@ CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
 GPU ?= 0
 override CPPFLAGS += -Igpu
 
-GPU_FLAGS = -std=c++17 -fno-exceptions -fno-rtti -ffp-contract=off -fno-math-errno -Wall -Wextra \
+GPU_FLAGS = -std=c++17 -fno-exceptions -fno-rtti -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unknown-pragmas \
             $(filter -O% -g% -f% -m% -Wno-unknown-pragmas -Werror,$(CFLAGS)) -Iinclude -Igpu
 NVCC_FLAGS = -std=c++17 -O3 --fmad=false -Iinclude -Igpu
 NEWEST = $(patsubst compute_%,%,$(lastword $(shell $(NVCC) --list-gpu-arch 2>/dev/null)))
@@ -22,7 +23,7 @@ CUDA_O = $(foreach k,attention decode,$(BUILD)/obj/gpu/cuda/$(k)32.o $(BUILD)/ob
 GPU_O = $(EMULATED_O) $(BUILD)/obj/gpu/engines.o $(BUILD)/obj/gpu/evidence.o
 ifeq ($(GPU),1)
 GPU_O += $(CUDA_O) $(BUILD)/obj/gpu/cuda/engines.o $(BUILD)/obj/gpu/cuda/present.o
-GPU_LIBS = -L$(CUDA)/lib64 -lcudart_static -lstdc++ -ldl -lrt -lpthread
+LIBS += -L$(CUDA)/lib64 -lcudart_static -lstdc++ -ldl -lrt -lpthread
 else
 GPU_O += $(BUILD)/obj/gpu/absent.o
 endif

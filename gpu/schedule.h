@@ -14,7 +14,7 @@ static inline void enter()
     leave(DONE, 0);
 }
 
-static inline void resume(struct fiber *f)
+__attribute__((noinline)) static void resume(struct fiber *f)
 {
     bool fresh = f->turn < 0;
     self = f;
@@ -89,11 +89,11 @@ static inline void run(struct block *b)
     }
 }
 
-static inline struct block *block_make()
+static inline struct block *block_make(unsigned threads)
 {
     struct block *b = (struct block *)calloc(1, sizeof *b);
-    char *stacks = b ? (char *)malloc((size_t)THREADS * STACK) : NULL;
-    for (int t = 0; stacks && t < THREADS; t++)
+    char *stacks = b ? (char *)malloc((size_t)threads * STACK) : NULL;
+    for (int t = 0; stacks && t < (int)threads && t < THREADS; t++)
         b->fiber[t].stack = stacks + (size_t)t * STACK;
     return b;
 }
@@ -108,7 +108,7 @@ static inline bool launch(void (*kernel)(A), struct dim3 grid, unsigned threads,
     bool good = true;
 #pragma omp parallel reduction(&& : good)
     {
-        struct block *b = now = block_make();
+        struct block *b = now = block_make(threads);
         good = b && b->fiber[0].stack && threads <= THREADS;
 #pragma omp for schedule(dynamic)
         for (int64_t x = 0; x < blocks; x++) {

@@ -111,6 +111,8 @@ struct at_tensor at_case_out(const struct at_case *x, const char *name, enum at_
                              void *data);
 struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_dtype dtype,
                              void *data);
+/* The rows that the case's truth is about; n = -1 without a tensor `rows`. Free rows->at. */
+AT_CHECKED bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said *said);
 /* Does row i of sequence b under head h see a key? */
 bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
              int64_t i);
@@ -218,5 +220,72 @@ const struct at_mutant *at_mutant_at(int64_t k); /* NULL: no more */
  * "causal-off-by-one". a is valid and its plan resolved; of its splits nothing is used. */
 AT_CHECKED bool at_mutant_run(const char *fault, const struct at_attention *a,
                               const struct at_result *to, struct at_said *said);
+
+/* -- Exact cases (exact.c) -------------------------------------------------------------------- */
+
+/* How a case is exact: on its inputs a correct kernel makes no error in out. */
+enum at_exact {
+    AT_INEXACT,
+    AT_ONE_KEY, /* one key has score 0, all others a weight that every arithmetic makes 0 */
+    AT_COUNTED  /* 2^n keys have score 0, their values are small integers */
+};
+
+/* Does that hold for this arithmetic, with values of dtype v? */
+bool at_exact_for(enum at_exact how, const struct at_arith *arith, enum at_dtype v);
+/* Where it does, the bounds of out become 0. */
+void at_exact_claim(enum at_exact how, const struct at_arith *arith, enum at_dtype v,
+                    struct at_answer *x);
+enum at_exact at_case_exact(const struct at_case *x); /* what the file says of itself */
+
+/* -- The generator (generate.c; docs/generator.md) --------------------------------------------- */
+
+enum at_corner { AT_NO_CORNER, AT_BOTTOM_RIGHT, AT_TOP_LEFT };
+
+/* The versions that files state: what a score means, which cases there are, how the interval comes
+ * about. */
+enum { AT_SPEC = 1, AT_SUITE = 1, AT_BOUND = 1 };
+
+#define AT_TILES 8
+struct at_request {
+    char suite[16]; /* smoke .. workloads, or full */
+    int64_t version;
+    enum at_dtype dtype;
+    uint64_t seed;
+    int64_t shape[7]; /* B Hq Hkv Sq Skv D Dv */
+    enum at_corner corner;
+    int64_t left, right;
+    int64_t tile[AT_TILES], tiles;
+    int64_t rows; /* of each case whose files would pass 1 MB; 0: by cost */
+    char arith[200];
+};
+
+/* The plain request: what the command line does not say. */
+struct at_request at_request_plain(void);
+/* "exact", "exact@1" */
+AT_CHECKED bool at_request_suite(struct at_request *x, const char *text, struct at_said *said);
+/* Extents, dtype, tiles and arithmetic that fit each other; sets the arithmetic where none is. */
+AT_CHECKED bool at_request_check(struct at_request *x, struct at_said *said);
+enum at_dtype at_request_output(const struct at_request *x); /* dtype of out_lo, out_hi */
+
+/* What generate did. */
+struct at_generated {
+    int64_t cases, files, bytes, skipped, unfit;
+    char pin[65]; /* SHA-256 of MANIFEST.json */
+};
+
+/* The suite's files into a directory, which is made. A file that the manifest there knows and whose
+ * hash is right is left alone. */
+AT_CHECKED bool at_generate(const struct at_request *want, const char *dir,
+                            struct at_progress progress, struct at_generated *done,
+                            struct at_said *said);
+/* Tiny cases as one header of hex floats. */
+AT_CHECKED bool at_generate_header(const struct at_request *want, const char *path,
+                                   struct at_generated *done, struct at_said *said);
+const char *at_suite_at(int64_t k); /* NULL: no more */
+
+/* The input tensors that a recipe stands for join a case in the making. */
+AT_CHECKED bool at_recipe_inputs(struct at_case *x, const char *path, struct at_said *said);
+/* Is it a file that generate writes beside cases: MANIFEST.json, an interval? */
+bool at_is_beside(const char *path);
 
 #endif

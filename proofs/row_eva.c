@@ -2,8 +2,8 @@
  * uninitialised reads, invalid pointers) on any run of a row over eight keys and four columns,
  * scores and values any finite numbers, hidden rows and sinks included.
  * SPDX-License-Identifier: MIT */
-#include "at_row.h"
 #include "__fc_builtin.h"
+#include "at_row.h"
 
 #define KEYS 8
 #define DV 4

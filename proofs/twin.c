@@ -1,5 +1,5 @@
-/* Operand sets and what at_row.h and at_math.h make of them, for twin_check.ml to repeat over Flocq's
- * numbers: random bits, special values, and states and scores as rows have them.
+/* Operand sets and what at_row.h and at_math.h make of them, for twin_check.ml to repeat over
+ * Flocq's numbers: random bits, special values, and states and scores as rows have them.
  *
  *     twin SEED SETS > file     one set: operation, 7 operands, 3 results, 64 bits each
  *
@@ -38,9 +38,26 @@ static at_real special(void)
 {
     const at_real tiny = of_bits(1), huge = of_bits(bits_of((at_real)INFINITY) - 1);
     const at_real normal = AT_BITS == 32 ? (at_real)0x1p-126f : (at_real)0x1p-1022;
-    const at_real list[] = {0, 1, 2, (at_real)INFINITY, (at_real)NAN, tiny, huge, normal, normal - tiny,
-                            of_bits(bits_of(1) - 1), (at_real)87.5, (at_real)103.5, 104, (at_real)104.5,
-                            708, 745, 746, 747, (at_real)0.34657359, (at_real)0.5};
+    const at_real list[] = {0,
+                            1,
+                            2,
+                            (at_real)INFINITY,
+                            (at_real)NAN,
+                            tiny,
+                            huge,
+                            normal,
+                            normal - tiny,
+                            of_bits(bits_of(1) - 1),
+                            (at_real)87.5,
+                            (at_real)103.5,
+                            104,
+                            (at_real)104.5,
+                            708,
+                            745,
+                            746,
+                            747,
+                            (at_real)0.34657359,
+                            (at_real)0.5};
     at_real x = list[draw() % (sizeof list / sizeof *list)];
     return draw() % 2 ? x : -x;
 }
@@ -48,7 +65,8 @@ static at_real special(void)
 /* A number with an exponent in [-range, range]. */
 static at_real plain(int range)
 {
-    at_real x = (at_real)ldexp((double)(draw() >> 11), (int)(draw() % (unsigned)(2 * range)) - range - 52);
+    at_real x =
+        (at_real)ldexp((double)(draw() >> 11), (int)(draw() % (unsigned)(2 * range)) - range - 52);
     return draw() % 2 ? x : -x;
 }
 
@@ -79,9 +97,7 @@ int main(int n, char **arg)
             x[0] = x[0] > 0 ? -x[0] : x[0];
             y[0] = at_exp(x[0]);
             break;
-        case 1: /* push (s, v) */
-            at_row_push(&row, x[3], &x[4], 1);
-            break;
+        case 1: /* push (s, v) */ at_row_push(&row, x[3], &x[4], 1); break;
         case 2: /* a tile of two keys */
             at_row_clear(&tile, at_larger(at_larger(x[0], x[3]), x[5]) + 0, 1);
             at_row_add(&tile, x[3], &x[4], 1);

@@ -5,7 +5,7 @@ set -u
 
 packages() {
     case $1 in
-    core) echo "gcc make pkg-config libc6-dev libmpfr-dev libjansson-dev" ;;
+    core) echo "gcc g++ make pkg-config libc6-dev libmpfr-dev libjansson-dev libmd-dev" ;;
     check) echo "check" ;;
     demo) echo "gnuplot-nox" ;;
     lint) echo "clang clang-format clang-tidy" ;;
