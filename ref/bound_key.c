@@ -158,7 +158,8 @@ static void weights(struct row *x, bool direct, double shift)
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *k = &x->key[t];
         double high = k->ln_p + k->eta - shift, p = exp(high);
-        double most = exp(k->ln_p + k->eta + k->E - shift); /* the largest: 1, also where E is 1e31 */
+        double most =
+            exp(k->ln_p + k->eta + k->E - shift); /* the largest: 1, also where E is 1e31 */
         double least = exp(k->ln_p - k->eta - shift - k->E);
         x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
         x->down[t] = direct ? least : p * -expm1(-k->E);

@@ -6,7 +6,6 @@
  * sigma is what that leaves open, and is 0 where a score is one stored number. Not here: weights
  * (bound_key.c). SPDX-License-Identifier: MIT */
 #include "bound.h"
-#include "lanes.h"
 #include <float.h>
 
 /* -- The arithmetic on this problem ----------------------------------------------------------- */
@@ -170,7 +169,7 @@ static void load_key(struct row *x, int64_t b, int64_t g, int64_t j)
 {
     const struct at_attention *a = x->r->a;
     int64_t D = x->r->z.D, Dv = x->r->z.Dv;
-    struct store *s = &x->store;
+    struct store *s = x->store;
     if (s->b != b || s->g != g) {
         memset(s->have, 0, (size_t)x->r->z.Skv);
         s->b = b, s->g = g;
@@ -206,50 +205,6 @@ static void rounded(const struct rule *r, struct step *x, double off, double los
             WIDER;
 }
 
-/* What a row of k makes with the query: q k in two doubles, A = sum|q k|, the largest |k|, and what
- * underflow may take. */
-struct inner {
-    double hi, lo, raw, A, most, lost; /* raw = sum |q k| without factors */
-};
-
-/* Dot2 [Ogita05] in WIDE chains: |hi + lo - q k| <= eps |q k| + (D+8)^2 2^-105 A. */
-AT_CLONES static struct inner inner(const struct row *x, const double *restrict k, double size,
-                                    double kept)
-{
-    const double *restrict q = x->q, *restrict q_size = x->q_size, *restrict q_lost = x->q_lost;
-    const double edge = x->r->edge, edge_key = x->r->edge_key, tiny = x->r->tiny;
-    const double tiny_key = x->r->tiny_key;
-    double s[WIDE] = {0}, e[WIDE] = {0}, A[WIDE] = {0}, most[WIDE] = {0}, lost[WIDE] = {0};
-    double raw[WIDE] = {0};
-    for (int64_t at = 0; at < x->store.deep; at += WIDE)
-#pragma omp simd
-        for (int c = 0; c < WIDE; c++) {
-            double kc = fabs(k[at + c]) * size, qk = q_size[at + c] * kc, h = q[at + c] * k[at + c];
-            double t = s[c] + h, z = t - s[c], left = kc > 0 ? kept : 0;
-            double r = (s[c] - (t - z)) + (h - z);
-            e[c] += r + fma(q[at + c], k[at + c], -h);
-            s[c] = t;
-            A[c] += qk;
-            raw[c] += fabs(h);
-            most[c] = kc > most[c] ? kc : most[c];
-            left = kc < edge ? left : 0;
-            double small = qk < edge ? tiny : 0, key = kc < edge_key ? tiny_key : 0;
-            small = kc > 0 ? small : 0, key = kc > 0 ? key : 0;
-            small = q[at + c] != 0 ? small : 0;
-            lost[c] +=
-                q_lost[at + c] * kc + small + (left + key) * (q_size[at + c] + q_lost[at + c]);
-        }
-    struct inner to = {0};
-    for (int c = 0; c < WIDE; c++) {
-        double t = to.hi + s[c], z = t - to.hi;
-        to.lo += ((to.hi - (t - z)) + (s[c] - z)) + e[c];
-        to.hi = t;
-        to.raw += raw[c], to.A += A[c], to.lost += lost[c];
-        to.most = most[c] > to.most ? most[c] : to.most;
-    }
-    return to;
-}
-
 /* Infinities and NaN as the extended reals have them; numbers whose products may be subnormal. */
 static long double inner_kind(const struct row *x, const double *k)
 {
@@ -263,9 +218,9 @@ static long double inner_kind(const struct row *x, const double *k)
 static void product(const struct row *x, int64_t j, double k_scale, struct step *to)
 {
     const struct rule *r = x->r;
-    const double *k = x->store.k + j * x->store.deep;
+    const double *k = x->store->k + j * x->store->deep;
     double size = fabs(k_scale) * r->inner_k, scale = r->a->score.scale;
-    struct inner y = inner(x, k, size, r->a->score.kscale.data ? r->tiny * r->inner_k : 0);
+    struct inner y = at_bound_dot(x, k, size, r->a->score.kscale.data ? r->tiny * r->inner_k : 0);
     double A = y.A, lost = y.lost;
     bool plain =
         y.raw >= 0x1p-900 && y.raw <= 0x1p900; /* Dot2 in range, or losing nothing that shows */
@@ -376,22 +331,32 @@ static void sink(struct row *x)
     enter(x, &key);
 }
 
-void at_bound_scores(struct row *x)
+void at_bound_open(struct row *x)
 {
     const struct rule *r = x->r;
-    struct at_span seen = at_keys(r->a, &r->z, x->at.b, x->at.i);
-    int64_t g = x->at.h / r->z.group;
-    struct key key;
+    x->seen = at_keys(r->a, &r->z, x->at.b, x->at.i);
     x->n = 0;
     x->dead = x->open = x->overflow = false;
-    if (seen.lo < seen.hi)
+    if (x->seen.lo < x->seen.hi)
         load_query(x);
+}
+
+void at_bound_scores(struct row *x, struct at_span part)
+{
+    const struct rule *r = x->r;
+    struct at_span seen = at_cut(x->seen, part);
+    int64_t g = x->at.h / r->z.group;
+    struct key key;
     for (int64_t j = seen.lo; j < seen.hi; j++) {
         if (!at_shown(r->a, x->at.b, x->at.h, x->at.i, j))
             continue;
         score(x, g, j, &key);
         enter(x, &key);
     }
-    if (x->at.b >= 0 && x->at.i < at_rows_of(r->a, &r->z, x->at.b))
+}
+
+void at_bound_close(struct row *x)
+{
+    if (x->at.b >= 0 && x->at.i < at_rows_of(x->r->a, &x->r->z, x->at.b))
         sink(x);
 }

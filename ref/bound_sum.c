@@ -75,21 +75,22 @@ static void add_lost(const struct row *x, int64_t t, struct columns *s)
     }
 }
 
-/* Keys at a time: their values stay near while the columns take turns. */
-enum { NEAR = 64 };
-
-void at_bound_sum(const struct row *x, struct columns *s, int64_t blocks)
+void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *s, int64_t blocks)
 {
-    for (int64_t t = 0; t < x->n; t += NEAR)
-        for (int64_t k = 0; k < blocks; k++) {
-            add_spread(x, t, at_min(t + NEAR, x->n), s + k);
-            add_sizes(x, t, at_min(t + NEAR, x->n), s + k);
-        }
-    for (int64_t k = 0; k < blocks; k++)
-        finish(s + k);
-    for (int64_t t = 0; t < x->n && x->sums_lost; t++)
+    int64_t to = at_min(x->n, from + n);
+    for (int64_t k = 0; k < blocks && from < to; k++) {
+        add_spread(x, from, to, s + k);
+        add_sizes(x, from, to, s + k);
+    }
+    for (int64_t t = from; t < to && x->sums_lost; t++)
         for (int64_t k = 0; k < blocks; k++)
             add_lost(x, t, s + k);
+}
+
+void at_bound_summed(struct columns *s, int64_t blocks)
+{
+    for (int64_t k = 0; k < blocks; k++)
+        finish(s + k);
 }
 
 /* -- The shared part
