@@ -212,6 +212,82 @@ START_TEST(a_score_errs_by_no_more_than_lemma_g)
 }
 END_TEST
 
+/* -- S ----------------------------------------------------------------------------------------- */
+
+/* q k is 1 or a power of two, exactly: what is left is the work of its factors and of softcap. */
+struct factors {
+    double q[LANES], k[TILE], v[TILE], qscale[LANES], kscale[TILE];
+    struct at_attention a;
+};
+
+static void draw(struct factors *x, double softcap, double size)
+{
+    for (int i = 0; i < LANES; i++)
+        x->q[i] = 1, x->qscale[i] = hard().h;
+    for (int j = 0; j < TILE; j++)
+        x->k[j] = j % 2 ? size : -size, x->v[j] = 1, x->kscale[j] = hard().h;
+    x->a = at_plain(at_bhsd(x->q, AT_F64, 1, 1, LANES, 1), at_bhsd(x->k, AT_F64, 1, 1, TILE, 1),
+                    at_bhsd(x->v, AT_F64, 1, 1, TILE, 1), hard().h);
+    x->a.score.qscale = at_bhsd(x->qscale, AT_F64, 1, 1, LANES, 1);
+    x->a.score.kscale = at_bhsd(x->kscale, AT_F64, 1, 1, TILE, 1);
+    x->a.score.softcap = softcap;
+}
+
+/* The largest error of a tile's scores: relative; with softcap, over softcap. */
+static double steps_error(const struct factors *x)
+{
+    static double space[7 * TILE * LANES];
+    const int n = TILE * LANES;
+    double most = 0, cap = x->a.score.softcap;
+    struct fast_rows rows;
+    struct fast_keys keys;
+    struct fast_tile tile = {space,         space + n,     space + 2 * n, space + 3 * n,
+                             space + 4 * n, space + 5 * n, space + 6 * n, {0}};
+    ck_assert(at_fast_rows_make(&rows, &x->a) && at_fast_keys_make(&keys, TILE, 1, 1));
+    keys.b = keys.g = 0;
+    at_fast_keys_load(&keys, &x->a, (struct at_span){0, TILE});
+    rows.n = LANES;
+    for (int i = 0; i < LANES; i++)
+        rows.at[i] = (struct at_place){0, 0, i}, rows.span[i] = (struct at_span){0, TILE};
+    at_fast_rows_load(&rows);
+    at_fast_scores(&rows, &keys, 0, &tile);
+    for (int at = 0; at < n; at++) {
+        mpfr_set_d(right, x->k[at / LANES], MPFR_RNDN);
+        mpfr_mul_d(right, right, x->a.score.scale, MPFR_RNDN);
+        mpfr_mul_d(right, right, x->qscale[at % LANES], MPFR_RNDN);
+        mpfr_mul_d(right, right, x->kscale[at / LANES], MPFR_RNDN);
+        if (cap > 0) {
+            mpfr_div_d(right, right, cap, MPFR_RNDN);
+            mpfr_tanh(right, right, MPFR_RNDN);
+            mpfr_mul_d(right, right, cap, MPFR_RNDN);
+        }
+        mpfr_const_log2(part, MPFR_RNDN);
+        mpfr_div(right, right, part, MPFR_RNDN);
+        struct dd t = {tile.sh[at], tile.sl[at]};
+        most = fmax(most, cap > 0 ? off(t, cap) * 0.693147 : relative(t));
+    }
+    at_fast_rows_free(&rows);
+    at_fast_keys_free(&keys);
+    return most;
+}
+
+START_TEST(a_scores_factors_err_by_no_more_than_lemma_s)
+{
+    static struct factors x;
+    double plain = 0, capped = 0;
+    mpfr_set_prec(right, 400);
+    mpfr_set_prec(part, 400);
+    for (int turn = 0; turn < 100; turn++) {
+        draw(&x, 0, 1);
+        plain = fmax(plain, steps_error(&x));
+        draw(&x, unit(), 0x1p-12);
+        capped = fmax(capped, steps_error(&x));
+    }
+    within("scale q k", plain, STEP_UNITS * 1.4426, 1.5);
+    within("softcap", capped, CAP_UNITS, 5);
+}
+END_TEST
+
 /* -- D ----------------------------------------------------------------------------------------- */
 
 /* Among some products the one that pushes the sum's error furthest, key by key. */
@@ -308,6 +384,7 @@ int main(void)
     tcase_add_test(t, exp2_errs_by_no_more_than_its_budget);
     tcase_add_test(t, exp2_far_below_is_small_and_positive);
     tcase_add_test(t, a_score_errs_by_no_more_than_lemma_g);
+    tcase_add_test(t, a_scores_factors_err_by_no_more_than_lemma_s);
     tcase_add_test(t, a_tiles_sum_errs_by_no_more_than_lemma_d);
     tcase_add_test(t, a_rescale_is_exact_or_charged);
     suite_add_tcase(s, t);
