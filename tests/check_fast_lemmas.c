@@ -325,7 +325,8 @@ START_TEST(a_tiles_sum_errs_by_no_more_than_lemma_d)
     double most = 0, v[TILE], ph[TILE * LANES], pl[TILE * LANES], w[TILE * LANES];
     for (int turn = 0; turn < 50; turn++) {
         struct dd p[TILE];
-        double uh[LANES] = {0}, ul[LANES] = {0}, ue[LANES] = {0}, charge = 0;
+        double uh[LANES] = {0}, ul[LANES] = {0}, ue[LANES] = {0, 0, 0, 0x1p-80};
+        double charge = ue[3]; /* of tiles before */
         greedy(p, v);
         for (int at = 0; at < TILE * LANES; at++) {
             ph[at] = p[at / LANES].h, pl[at] = p[at / LANES].l;
