@@ -23,11 +23,12 @@ LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson libmd 2>/dev/null) -lgmp -lm
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate convert simulate format truth truth_score truth_distance truth_fast \
-      fast_keys fast_score fast_sum answer bound bound_room bound_key bound_score bound_dot \
-      bound_sum compare arith
+REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance \
+      truth_fast fast_keys fast_score fast_sum answer bound bound_room bound_key bound_score \
+      bound_dot bound_sum compare arith statistics
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
-ORACLE = tensors write fields sequences case results repro rows judge where rules mutants \
+ORACLE = tensors write fields sequences case results repro rows judge where rules \
+          mutants mutant_row mutant_score diagnose suspects \
          paint exact suites canvas request vector manifest generate header
 PROGRAM = main args line engine arith session judge check run truth trace show list generate \
          report detail json picture brief bench bench_run bench_say
@@ -63,14 +64,25 @@ $(BUILD)/obj/%.o: %.c
 # -- Tests: one Check suite a file -------------------------------------------------------------
 # What the suites share: random problems, holding an engine to the bound, and a malloc that fills
 # with NaN and fails on demand.
-SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory))
+SHARED_O = $(call objects,$(addprefix tests/,paint problem hold memory family))
 $(BUILD)/tests/check_row: $(call objects,tests/row32 tests/row64 tests/row_steps32 tests/row_steps64)
 $(BUILD)/tests/check_catalogue: \
     $(call objects,$(addprefix tests/catalogue_,softmax masks scores layout judge))
+$(BUILD)/tests/check_diagnose $(BUILD)/tests/check_statistics: $(call objects,tests/ordinary)
 $(BUILD)/tests/check_%: $(BUILD)/obj/tests/check_%.o $(SHARED_O) $(BUILD)/libattest.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+KILL_O = $(call objects,tests/kill_matrix tests/published tests/ordinary) $(SHARED_O)
+$(BUILD)/tests/kill_matrix: $(KILL_O) $(BUILD)/libattest.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc -o $@ $^ $(shell $(PKG_CONFIG) --libs check) $(LIBS)
+# Every mutant under our judge and published rules: some two minutes.
+kill-matrix: $(BUILD)/tests/kill_matrix
+	$< >$(BUILD)/kill_matrix.tsv
+	awk -f tests/kill_matrix.awk $(BUILD)/kill_matrix.tsv >docs/figures/kill_matrix.tsv
+	tail -n 14 docs/figures/kill_matrix.tsv
+	if command -v gnuplot >/dev/null; then gnuplot docs/figures/kill_matrix.gp; fi
 SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 # The second truth is in quadruple precision.
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
@@ -80,7 +92,10 @@ help:
 	@echo "make             build $(BUILD)/attest (needs MPFR, jansson and libmd; installs nothing)"
 	@echo "make demo        set up, build, judge kernels on real activations, draw the picture"
 	@echo "make check       set up, build, run every test suite (under five minutes on two cores)"
+	@echo "make check-bound the evidence that the bound is true, a part of check"
+	@echo "make figures     draw docs/figures from data in the tree (make tightness: that data)"
 	@echo "make check-long  the slow evidence: every fp32 argument of exp, more random problems"
+	@echo "make kill-matrix every planted fault under our judge and under published rules, drawn"
 	@echo "make check-vectors  generated suites have the same bytes from gcc, clang, -O0, -O3"
 	@echo "make check-numpy judge generated vectors in ten lines of NumPy (needs PyPI and python3-venv)"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
@@ -100,6 +115,16 @@ check: setup
 	@$(MAKE) --no-print-directory check-run
 check-run: $(BUILD)/attest $(SUITES)
 	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/readme.sh
+# The evidence that the bound is true, by itself; also in check and check-long.
+BOUND = $(addprefix $(BUILD)/tests/check_,bound simulate exhaustive families adversary)
+check-bound: $(BOUND)
+	@tests/run.sh $(BOUND)
+# What the adversary reaches (minutes), and the figures of data in the tree.
+tightness: $(BUILD)/tests/check_adversary
+	LONG=1 TIGHTNESS=docs/figures/tightness.tsv $<
+figures:
+	@tests/setup.sh demo
+	gnuplot -e "data='docs/figures/tightness.tsv'; to='docs/figures/tightness'" docs/figures/tightness.gp
 check-long: setup
 	@LONG=1 $(MAKE) --no-print-directory check-run
 	@tests/setup.sh aarch64 clang && $(MAKE) --no-print-directory check-sanitize check-arm check-vectors
@@ -119,5 +144,6 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all help setup check check-run check-long check-vectors demo demo-run static lint clean
+.PHONY: kill-matrix all help setup check check-bound tightness figures check-run check-long check-vectors demo demo-run static \
+        lint clean
 .SECONDARY:

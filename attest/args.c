@@ -113,17 +113,6 @@ static bool window(struct options *o, const char *text, struct at_said *said)
     return field(o, "left", left, said) && field(o, "right", right, said);
 }
 
-/* --window L,0 --causal ... is one statement. */
-static void drop_right_zero(struct at_fields *f)
-{
-    bool causal = false;
-    for (int64_t k = 0; k < f->n; k++)
-        causal = causal || strcmp(f->at[k].name, "causal") == 0;
-    for (int64_t k = 0; causal && k < f->n; k++)
-        if (strcmp(f->at[k].name, "right") == 0 && strcmp(f->at[k].text, "0") == 0)
-            f->at[k] = f->at[--f->n];
-}
-
 /* -- Flags ----------------------------------------------------------------------------------- */
 
 enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 64, GENERATE = 128 };
@@ -169,6 +158,8 @@ enum flag {
     PROFILE,
     ONLY,
     TRUTH_BY,
+    NO_DIAGNOSE,
+    CONFIDENCE,
     DTYPE,
     SHAPE,
     FORMAT,
@@ -219,6 +210,8 @@ static const struct {
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
     [TRUTH_BY] = {"truth", JUDGE | CHECK | TRUTH, NULL},
+    [CONFIDENCE] = {"confidence", JUDGE | CHECK, NULL},
+    [NO_DIAGNOSE] = {"no-diagnose", JUDGE | CHECK, NULL},
     [DTYPE] = {"dtype", GENERATE, NULL},
     [SHAPE] = {"shape", GENERATE, NULL},
     [FORMAT] = {"format", GENERATE, NULL},
@@ -234,7 +227,10 @@ static int command_bit(const char *name)
     return 0;
 }
 
-static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
+static bool plain(enum flag f)
+{
+    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF || f == NO_DIAGNOSE;
+}
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -336,6 +332,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case JSON: o->json = true; return true;
     case SAME_BITS: o->same_bits = true; return true;
     case BRIEF: o->brief = true; return true;
+    case NO_DIAGNOSE: o->no_diagnose = true; return true;
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;
@@ -355,6 +352,7 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case VALUES: o->values = text; return true;
     case SPLIT: return whole("split", text, 1, &o->split, said);
     case ALLOW_UNCLAIMED: return whole("allow-unclaimed", text, 0, &o->allow, said);
+    case CONFIDENCE: return line_alarm(text, &o->alarm, said);
     case ROW: return one_row(o, text, said);
     case ROWS:
         o->rows = -1;

@@ -92,7 +92,7 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
         return false;
     if (!make_result(x, &to->got))
         return at_say(said, "%s: no memory for the result", x->path);
-    if (o->fault && !at_mutant_run(o->fault, &x->a, &to->got, said))
+    if (o->fault && !at_mutant_forward(o->fault, &x->a, &to->got, said))
         return false;
     enum at_status status = o->fault ? AT_OK : at_forward(e, &x->a, &to->got);
     const char *trouble = strncmp(engine, "gpu", 3) == 0 ? at_gpu_note()->trouble : "";

@@ -1,6 +1,7 @@
 /* The command line as text, so that a report can repeat it. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The command as it can be pasted into a shell. */
@@ -25,4 +26,24 @@ struct options line_alone(const struct options *o, int k)
         memmove(at, at + n, strlen(at + n) + 1);
     }
     return one;
+}
+
+bool line_alarm(const char *text, double *alarm, struct at_said *said)
+{
+    char *end;
+    *alarm = strtod(text, &end);
+    return (*text && !*end && *alarm > 0 && *alarm < 1) ||
+           at_say(said, "--confidence %s: expected a probability of a false alarm, as 0.000001",
+                  text);
+}
+
+/* --window L,0 --causal ... is one statement. */
+void drop_right_zero(struct at_fields *f)
+{
+    bool causal = false;
+    for (int64_t k = 0; k < f->n; k++)
+        causal = causal || strcmp(f->at[k].name, "causal") == 0;
+    for (int64_t k = 0; causal && k < f->n; k++)
+        if (strcmp(f->at[k].name, "right") == 0 && strcmp(f->at[k].text, "0") == 0)
+            f->at[k] = f->at[--f->n];
 }

@@ -4,6 +4,7 @@
 
 #include "at_index.h"
 #include "oracle.h"
+#include "ref.h"
 
 enum { PASS, FAIL, MISUSE, UNDECIDED }; /* exit statuses */
 
@@ -17,9 +18,10 @@ struct options {
     int64_t rows; /* -1 all, -2 not said */
     uint64_t seed;
     int64_t allow; /* elements without a claim */
+    double alarm;  /* --confidence: the second line's chance of a false alarm; 0: no such line */
     int64_t split;
     struct at_place row;
-    bool one_row, json, same_bits, help, brief;
+    bool one_row, json, same_bits, help, brief, no_diagnose;
     const char *append, *profile, *only;
     const char *truth; /* "fast", "mpfr"; NULL: not said */
     const char *dtype, *shape, *format, *tiles; /* of generate */
@@ -30,6 +32,8 @@ struct options {
     int files;
 };
 
+void drop_right_zero(struct at_fields *f); /* where causal says the same (line.c) */
+
 static inline bool truth_fast(const struct options *o, bool otherwise)
 {
     return o->truth ? o->truth[0] == 'f' : otherwise;
@@ -37,6 +41,8 @@ static inline bool truth_fast(const struct options *o, bool otherwise)
 
 /* False: misuse, told in said. */
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said);
+/* --confidence's probability of a false alarm (line.c). */
+bool line_alarm(const char *text, double *alarm, struct at_said *said);
 
 /* The command as it can be pasted into a shell. */
 void line_join(int argc, char **argv, char *to, size_t size);
@@ -80,6 +86,9 @@ struct entry {
     int64_t steps;
     bool ladder;
     enum at_outcome outcome;
+    bool diagnosed;
+    struct at_diagnosis fault;   /* of a failure */
+    struct at_statistics second; /* with --confidence */
 };
 
 struct session {

@@ -38,8 +38,9 @@ void print_usage(const char *command)
     static const char *const lines[][2] = {
         {"judge",
          "attest judge CASE [GOT...] [--arith A] [--rows N|all] [--seed N] [--row B,H,I] [--json]\n"
-         "                       [--same-bits] [--save-repro F] [--allow-unclaimed N] [--truth "
-         "fast|mpfr]\n"
+         "                       [--same-bits] [--save-repro F] [--allow-unclaimed N] "
+         "[--no-diagnose]\n"
+         "                       [--confidence 0.000001] [--truth fast|mpfr]\n"
          "    Judges the results of GOT, or of CASE itself, element by element. Without --arith:\n"
          "    what the file says of a result, else a ladder of arithmetics."},
         {"check", "attest check ENGINE CASE... [--tile N] [--splits N|0,1,7] [--merge "
@@ -234,6 +235,23 @@ static void print_counts(const struct entry *e)
                e->result->name, (long long)j->v.open, (long long)j->v.unclaimed);
 }
 
+static void print_second(const struct session *s, const struct entry *e)
+{
+    const struct at_statistics *x = &e->second;
+    if (!(s->o->alarm > 0) || e->ladder)
+        return;
+    printf("%s, second line: ", e->result->name);
+    if (!x->applies)
+        printf("does not apply (%lld rows with ordinary numbers, or an arithmetic that cuts)\n",
+               (long long)x->rows);
+    else
+        printf("%s: rms %.3g of %.3g; along out %.3g, along d out/d scale %.3g of %.3g deviations; "
+               "%lld rows\n    a correct kernel of independent roundings fails it with probability "
+               "<= %g\n",
+               x->fails ? "FAIL" : "pass", x->rms, x->rms_limit, x->gain, x->scale, x->limit,
+               (long long)x->rows, x->alarm);
+}
+
 void print_session(const struct session *s)
 {
     int width = name_width(s);
@@ -249,6 +267,8 @@ void print_session(const struct session *s)
     }
     for (int64_t k = 0; k < s->entries; k++)
         print_counts(&s->entry[k]);
+    for (int64_t k = 0; k < s->entries; k++)
+        print_second(s, &s->entry[k]);
 }
 
 void print_differ(const struct session *s, const char *x, const char *y, struct at_place p,
@@ -283,9 +303,11 @@ void print_lists(const char *which)
             printf("  %s\n", at_suite_at(k));
     }
     if (all || strcmp(which, "faults") == 0) {
-        printf("faults (attest check scalar CASE --fault NAME@N,head=H)\n");
+        printf("faults (attest check scalar CASE --fault NAME@N,head=H,p=bf16)\n");
         for (int64_t k = 0; at_mutant_at(k); k++)
-            printf("  %-22s %s\n", at_mutant_at(k)->name, at_mutant_at(k)->what);
+            printf("  %-18s %-8s fails %-7s %s\n", at_mutant_at(k)->name,
+                   at_mutant_at(k)->of ? at_mutant_at(k)->of : "", at_mutant_at(k)->arith,
+                   at_mutant_at(k)->what);
     }
 }
 

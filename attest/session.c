@@ -144,6 +144,45 @@ static bool judge_all(struct session *s, struct at_said *said)
     return judge_ladders(s, said);
 }
 
+/* -- Diagnosis ------------------------------------------------------------------------------- */
+
+/* The bound in truth is the last arithmetic's; of several results each needs its own again. */
+static bool diagnose(struct session *s, struct at_said *said)
+{
+    for (int64_t k = 0; k < s->entries; k++) {
+        struct entry *e = &s->entry[k];
+        bool fails = e->outcome == AT_FAIL && e->step[e->steps - 1].outcome == AT_FAIL;
+        if (!fails || s->o->no_diagnose || s->o->brief)
+            continue;
+        const struct at_arith *arith = &e->step[e->steps - 1].arith;
+        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+            return false;
+        if (!at_diagnose(&s->x.a, &e->result->got, s->rows, arith, &s->truth, &e->fault))
+            return at_say(said, "%s: no memory for the diagnosis", s->x.path);
+        e->diagnosed = true;
+    }
+    return true;
+}
+
+/* The second line: over pinned results that the bound lets pass. Its failure is a failure. */
+static bool second_line(struct session *s, struct at_said *said)
+{
+    for (int64_t k = 0; k < s->entries && s->o->alarm > 0; k++) {
+        struct entry *e = &s->entry[k];
+        if (e->ladder || e->steps != 1)
+            continue;
+        const struct at_arith *arith = &e->step[0].arith;
+        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+            return false;
+        if (at_statistics(&s->x.a, arith, &e->result->got.out, s->rows, &s->truth, s->o->alarm,
+                          &e->second) != AT_OK)
+            return at_say(said, "%s: no memory for the second line", s->x.path);
+        if (e->second.applies && e->second.fails)
+            e->outcome = AT_FAIL;
+    }
+    return true;
+}
+
 /* -- The whole ------------------------------------------------------------------------------- */
 
 /* As the options say; else those that the file has a truth of; else by cost. */
@@ -171,7 +210,7 @@ bool session_judge(struct session *s, struct at_said *said)
     progress_done();
     s->seconds = now() - start;
     s->largest = at_largest_value(a);
-    return done && judge_all(s, said);
+    return done && judge_all(s, said) && second_line(s, said) && diagnose(s, said);
 }
 
 int session_status(const struct session *s)

@@ -7,12 +7,17 @@
 
 #include "tile.cuh"
 
+#ifndef TUNE_DOT
+#define TUNE_DOT 2
+#endif
+constexpr int DOT_UNROLL = TUNE_DOT; /* measuring */
+
 /* s[i][k] += sum of W columns of q and k, one chain. |err| <= ((1+eps)^D - 1) sum|q k| */
 template <class S>
 static __device__ inline void products(at_real (&s)[S::RM][S::KM], shared<at_real> Q,
                                        shared<at_real> K, int tx, int ty)
 {
-#pragma unroll 2
+#pragma unroll DOT_UNROLL
     for (int c = 0; c < S::W; c += 4) {
         at_real q[S::RM][4], k[S::KM][4];
 #pragma unroll

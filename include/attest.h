@@ -227,6 +227,16 @@ AT_CHECKED enum at_status at_unpad(const struct at_attention *a, const struct at
 
 /* -- 4. Engines and their arithmetic -------------------------------------------------------- */
 
+enum at_rounding { AT_NEAREST, AT_TOWARD_ZERO, AT_STOCHASTIC };
+
+/* A binary format: p significand bits (1..24), smallest normal 2^emin, every finite number below
+ * 2^(emax+1). p == 0: no rounding of its own. */
+struct at_float {
+    int p, emin, emax;
+    bool flush; /* subnormal results become 0 */
+    enum at_rounding rounding;
+};
+
 /* What a kernel states about its rounding, and is held to (docs/bounds.md, table 1; presets in
  * ref/arith.c). Zero fields are the strictest: everything in the compute type, to nearest. */
 struct at_arith {
@@ -255,7 +265,15 @@ struct at_arith {
     int64_t arguments;       /* roundings of the exponent's argument; 0: 1 */
     int64_t divisions;       /* final roundings of u/l; 0: 1 (a reciprocal: 2) */
     double exp_ulps, log_ulps, tanh_ulps; /* errors in units of 2 eps; 0: 1, 1, 3 */
+    /* For evidence in small formats (tests/check_exhaustive.c): where p != 0 they stand in for
+     * compute and weight. The tensors' numbers must then be numbers of `own`, and e^-F below its
+     * smallest subnormal, F its largest number: a difference of scores may overflow. */
+    struct at_float own, own_weight;
 };
+
+/* The presets, by name; NULL: none such. at_arith_at(k) for k = 0, 1, ... until NULL lists them. */
+const struct at_arith *at_arith_find(const char *name);
+const struct at_arith *at_arith_at(int64_t k);
 
 /* State of every row over its visible keys among [j0,j1); rows of sequences are overwritten, packed
  * rows of none left alone. a is valid and its plan resolved (no zeros): at_forward sees to both.
@@ -372,42 +390,6 @@ AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct 
                                      struct at_rows rows, const struct at_arith *arith,
                                      const struct at_answer *x, double *ratios,
                                      struct at_verdict *verdict);
-
-/* -- 6. Simulated machines ------------------------------------------------------------------- */
-
-enum at_rounding { AT_NEAREST, AT_TOWARD_ZERO, AT_STOCHASTIC };
-
-/* A binary format: p significand bits (1..24), smallest normal 2^emin, every finite number below
- * 2^(emax+1). p == 0: no rounding of its own. */
-struct at_float {
-    int p, emin, emax;
-    bool flush; /* subnormal results become 0 */
-    enum at_rounding rounding;
-};
-
-/* The scalar algorithm on a machine that rounds every operation to `compute`; scores, weights and
- * sums are rounded again where they have formats of their own. exp, log and tanh are correctly
- * rounded, or at_math.h's where own_math is set (then compute is fp32). */
-struct at_machine {
-    struct at_float compute, score, weight, sum, out;
-    bool rounded_sum; /* l sums the rounded weights */
-    bool own_math;
-    uint64_t seed; /* stochastic rounding: Philox4x32-10, counted from 0 in each row */
-};
-
-struct at_float at_float_of(enum at_dtype dtype); /* to nearest even, gradual underflow; not fp64 */
-
-/* x rounded to the format; count advances where that is stochastic. */
-double at_rounded_to(double x, const struct at_float *f, uint64_t seed, uint64_t *count);
-
-/* out (n,Dv), lse (n) of the rows, as the machine computes them under a's plan.
- * Errors  those of at_validate; AT_ERR_PLAN: a format past 24 bits; AT_ERR_MEMORY. */
-AT_CHECKED enum at_status at_simulate(const struct at_attention *a, const struct at_machine *machine,
-                                      struct at_rows rows, double *out, double *lse);
-
-/* The presets, by name; NULL: none such. at_arith_at(k) for k = 0, 1, ... until NULL lists them. */
-const struct at_arith *at_arith_find(const char *name);
-const struct at_arith *at_arith_at(int64_t k);
 
 #ifdef __cplusplus
 }

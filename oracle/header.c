@@ -64,7 +64,7 @@ static void answers(FILE *to, const struct at_vector *v, const char *id, bool ls
     static const char *const what[3] = {"lo", "hi", "kind"};
     int64_t Dv = lse ? 1 : v->y.Dv;
     put(to, "static const %s %s_%s_%s[%lld] = {", side == 2 ? "unsigned char" : "double", id,
-        lse ? "lse" : "out", what[side], (long long)(v->y.n * Dv));
+        lse ? "lse" : "out", what[side], (long long)v->y.n * Dv);
     for (int64_t t = 0; t < v->y.n * Dv; t++) {
         double end[2];
         unsigned char kind = at_vector_element(v, t / Dv, lse ? -1 : t % Dv, &end[0], &end[1]);

@@ -6,7 +6,7 @@
  * with e^E_j on every v_j > R+ and e^-E_j elsewhere. So it never exceeds the range of V, however
  * large E. private_u = sum p e^E S |v| / W-, private_l = sum p e^E R / W-, each no more than its
  * largest term. Which rows and columns have no claim, or are open: docs/semantics.md, rules 2 to 5.
- * Not here: the last rounding (compare.c); (A-ord), sorted weights, the probabilistic form (C).
+ * Not here: the last rounding (compare.c); (A-ord), the probabilistic form (C).
  * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static double allowance(const struct row *x, const struct columns *s, int c, dou
 {
     const struct rule *r = x->r;
     double o = fabs(s->hi[c]), lost = s->lost[c] + x->operations * (1 + o);
-    double priv =
-        fmin(s->priv[c] / x->below, s->priv_max[c]) + o * fmin(x->R_mean / x->below, x->R_max);
+    double priv = fmin(fmin(s->priv[c], s->few[c]) / x->below, s->priv_max[c]) +
+                  o * fmin(x->R_mean / x->below, x->R_max);
     double B = common + priv + (lost > 0 ? lost / x->divisor : 0);
     if (s->size[c] == 0) /* u is a sum of zeros */
         return 0;
@@ -45,12 +45,15 @@ struct claim {
     enum at_kind kind;
 };
 
-/* n max|v| at or past the largest number may overflow u. */
+/* n max|v| at or past the largest number may overflow u; a finer u is rounded to compute, as is a
+ * descaled v. */
 static struct claim claim(const struct row *x, const struct columns *s, int c, double common)
 {
     struct claim to = {INFINITY, AT_OVERFLOW};
-    double most = ldexp((double)x->n * s->size[c] * (1 + x->R_max), x->r->arith->weight_shift);
-    if (most >= x->r->limit_sum)
+    double most =
+        ldexp((double)x->n * s->size[c] * (1 + x->R_max), x->r->arith->weight_shift) * x->swell;
+    double whole = x->r->finer && !x->r->arith->normalised ? most : s->size[c];
+    if (most >= x->r->limit_sum || whole >= (double)x->r->limit)
         return to;
     to.bound = allowance(x, s, c, common);
     to.kind = to.bound < INFINITY ? (x->open ? AT_OPEN : AT_CLAIMED) : AT_LOOSE;
@@ -119,6 +122,8 @@ static struct claim infinite(struct row *x, int64_t c, double truth, double *mea
         double v = value(x, t, c);
         if (isnan(v))
             return to;
+        if (isfinite(v) && fabs(v) >= (double)x->r->limit)
+            return (struct claim){INFINITY, AT_OVERFLOW};
         gone = gone || (isinf(v) && x->key[t].gone);
         sure += isinf(v) && !x->key[t].gone ? v : 0;
     }
@@ -153,7 +158,7 @@ static struct claim lse_claim(const struct row *x)
         lost += x->lost_y[t];
     lost = lost > 0 ? lost / x->divisor : 0;
     double grow =
-        x->direct ? x->shift + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
+        x->direct ? x->largest + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
     double B = fmax(grow, shrink(x)) + (lost < 0.5 ? 2 * lost : INFINITY);
     double L = log(x->l) + B;
     /* A log better than an ulp is so relatively; a rough one is accurate absolutely at best. */
@@ -183,15 +188,21 @@ static void all(struct at_answer *to, int64_t t, struct claim x)
 }
 
 /* Rule 5 for what is no score: l, the scaled P, and the residual of a fused m*scale. */
-static bool overflows(const struct row *x)
+static bool overflows(struct row *x)
 {
     const struct rule *r = x->r;
-    double n = ldexp((double)x->n, r->arith->weight_shift), size = 0;
+    double n = ldexp((double)x->n, r->arith->weight_shift), size = 0, residual;
     for (int64_t t = 0; t < x->n && r->arith->fused; t++)
         size = fmax(size, (double)fabsl(x->key[t].s) + x->key[t].D);
-    if (r->arith->weight && ldexp(1, r->arith->weight_shift) > at_format(r->arith->weight).max)
+    if (r->narrow_weight && ldexp(1, r->arith->weight_shift) > r->max_weight)
         return true;
-    return x->overflow || n >= r->limit_sum || r->eps * size * 1.5 > 64;
+    /* A weight is past 1 by exp's error and those of its rescales; by a fused residual in base 2.
+     */
+    residual = r->eps * size * 1.5;
+    x->common = r->arith->fused ? exp2(residual) : 1;
+    x->swell = x->common * exp((r->arith->normalised ? 1 : (double)x->n) * r->exp_up);
+    return x->overflow || n * x->swell >= r->limit_sum || residual > 64 ||
+           size * 1.5 >= (double)r->limit;
 }
 
 static void set(struct at_answer *to, int64_t at, struct claim x)
@@ -304,11 +315,11 @@ static void bound_some(struct worker *w, struct at_rows rows, struct at_answer *
 }
 
 /* Does the compute type hold every number of dtype? */
-static bool holds(enum at_dtype compute, const struct at_view *x)
+static bool holds(struct at_format T, const struct at_view *x)
 {
     if (!x->data)
         return true;
-    struct at_format T = at_format(compute), F = at_format(x->dtype);
+    struct at_format F = at_format(x->dtype);
     return F.p <= T.p && F.max <= T.max && F.emin - F.p >= T.emin - T.p;
 }
 
@@ -319,8 +330,8 @@ enum at_status at_bound(const struct at_attention *a, const struct at_arith *ari
     if (status != AT_OK)
         return status;
     struct rule r = at_rule(a, arith);
-    if (!holds(r.compute, &a->q) || !holds(r.compute, &a->k) || !holds(r.compute, &a->v) ||
-        !holds(r.compute, &a->score.bias))
+    if (arith->own.p == 0 && (!holds(r.compute, &a->q) || !holds(r.compute, &a->k) ||
+                              !holds(r.compute, &a->v) || !holds(r.compute, &a->score.bias)))
         return AT_ERR_UNSUPPORTED;
     bool good = true;
 #ifdef _OPENMP

@@ -24,18 +24,20 @@ struct rule {
     const struct at_attention *a;
     const struct at_arith *arith;
     struct at_sizes z;
-    enum at_dtype compute;
+    struct at_format compute;
     double eps, tiny, edge;   /* compute: a result below edge may lose up to tiny, absolutely */
     double eps_sum, tiny_sum; /* of u, and of l but for: */
     double eps_total;         /* of l */
     bool finer;               /* sums are finer than compute, and each is rounded to it */
     bool narrow_sum;          /* u may not hold even one v */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
-    double eps_weight, tiny_weight,
+    bool narrow_weight;                       /* P is rounded: */
+    double max_weight, eps_weight, tiny_weight,
         ln_weight; /* P in a narrower format; ln of its smallest normal */
     double tiny_query, edge_query, tiny_key, edge_key;
     double inner_q, inner_k, outer; /* the scale: on q, on k, on their product */
-    double one_exp, log, tanh;      /* -ln(1 - error of exp); errors of log and tanh */
+    double one_exp, exp_up;         /* -ln(1 - error of exp), ln(1 + it) */
+    double log, tanh;               /* errors */
     double dot[3];                  /* growth of a dot product with 0, 1, 2 descaled sides */
     double scaled;                  /* relative error of the multiplication by scale */
     double argument;                /* ... of an exponent's argument */
@@ -80,6 +82,7 @@ struct row {
     const double **value;      /* of each key, WIDE columns at a time from the first */
     double *up, *down;         /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E */
     double *priv;              /* p e^E S; in direct form p e^E <= W- */
+    double *share, *few;       /* p e^E; that times the private errors of u where few keys count */
     double *lost_y, *lost_v;   /* underflow that counts with |v - o|, |v| */
     double *zero;              /* the value of a dropped key and of a sink */
     bool summed;               /* its columns are wanted */
@@ -88,9 +91,11 @@ struct row {
     bool dead, open, overflow; /* no finite score; a score of -inf beside finite ones; rule 5 */
     double depth, rescales;    /* the most additions, rescales that a key meets */
     double top, l;             /* max s + D + sigma; sum e^(s-max) */
+    double swell, common;      /* the largest weight; the most that fused ones are off alike */
     bool direct;               /* E too large for differences from p */
     bool sums_lost;            /* some lost_y or lost_v is not 0 */
     double shift;              /* direct form: all weights times e^-shift */
+    double largest;            /* max of ln (p e^E); direct form: up_sum is in units of it */
     double below;              /* W- = sum p e^-E, in the form's units */
     double up_sum, down_sum, R_mean, R_max;
     double operations, divisor; /* underflow of the sums, and what l divides it by */
@@ -110,7 +115,7 @@ struct columns {
     double hi[WIDE], lo[WIDE];
     double rise[WIDE], fall[WIDE];  /* sum of (w - p)(v - o) at its largest and smallest */
     double most[WIDE], least[WIDE]; /* of v - o */
-    double priv[WIDE], priv_max[WIDE], lost[WIDE], size[WIDE]; /* size = max |v| */
+    double few[WIDE], priv[WIDE], priv_max[WIDE], lost[WIDE], size[WIDE]; /* size = max |v| */
 };
 
 /* (1+eps)^n - 1, upwards. */

@@ -6,8 +6,8 @@
  *     |rho_j|   <= R_j   additions to l and its rescales: private
  *     |sigma_j| <= S_j   those of u, the product p v, P's own rounding: private
  * Order-free: how often a key is rescaled is bounded by how many keys may score above it. What is
- * known of the order (tiles, joins) enters by `path` alone; a form that knows more (A-ord, sorted
- * weights) replaces R and S here. SPDX-License-Identifier: MIT */
+ * known of the order (tiles, joins) enters by `path` alone; many light keys
+ * cost no more than they weigh (Lemma 5). SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <stdlib.h>
 
@@ -96,7 +96,9 @@ static void key_errors(struct row *x, struct key *k)
 {
     const struct rule *r = x->r;
     const struct at_arith *arith = r->arith;
-    double above = rivals(x, k), T = fmin(x->rescales, above), eps = r->eps_sum;
+    double above = rivals(x, k), eps = r->eps_sum;
+    /* An exp(0) that is not 1 rescales also where the maximum stays. */
+    double T = arith->inexact_one ? x->rescales : fmin(x->rescales, above);
     bool one = stays_one(x, above);
     double distance = x->top - (double)k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
@@ -127,13 +129,14 @@ static void underflow(struct row *x, int64_t t)
 {
     const struct rule *r = x->r;
     struct key *k = &x->key[t];
-    double ln_l = r->arith->normalised ? log(x->l) : 0;       /* P is divided by l */
-    double low = (double)k->s - x->top - 2 * k->E - ln_l - 1; /* the least ln of its weight */
+    double ln_l = r->arith->normalised ? log(x->l) : 0; /* P is divided by l */
+    double low = (double)k->s - x->top - 2 * k->E - ln_l - 1 -
+                 log(x->common); /* the least ln of its weight */
     double normal = log(r->edge / 2);
     k->gone = low < normal;
     x->lost_y[t] = k->gone ? (x->rescales + 1) * r->tiny : 0;
     x->lost_v[t] = r->arith->normalised && k->gone ? r->tiny : 0;
-    if (r->arith->weight && low < r->ln_weight) {
+    if (r->narrow_weight && low < r->ln_weight) {
         k->gone = true; /* from P at least */
         *(r->arith->rounded_sum ? &x->lost_y[t] : &x->lost_v[t]) += r->tiny_weight;
     }
@@ -145,7 +148,9 @@ static void underflow(struct row *x, int64_t t)
 
 /* p and its range under E. The bound takes p from s, whose own error eta widens it outward: up,
  * down and priv are upper bounds, below a lower one. Where E leaves little of W-, or e^E is no
- * double, the range is kept as the two weights themselves, all scaled alike. */
+ * double, the range is kept as the two weights themselves, all scaled alike: the surest least
+ * weight to 1. An upper one past e^200 is kept as that: the mean is then within e^-200 of that
+ * key's value, or past it; at_bound_shared pays for it. */
 static void weights(struct row *x, bool direct, double shift)
 {
     x->direct = direct, x->shift = shift;
@@ -153,14 +158,13 @@ static void weights(struct row *x, bool direct, double shift)
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *k = &x->key[t];
         double high = k->ln_p + k->eta - shift, p = exp(high);
-        double most =
-            exp(k->ln_p + k->eta + k->E - shift); /* the largest: 1, also where E is 1e31 */
+        double most = exp(fmin(k->ln_p + k->eta + k->E - shift, direct ? 200 : 700));
         double least = exp(k->ln_p - k->eta - shift - k->E);
         x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
         x->down[t] = direct ? least : p * -expm1(-k->E);
         x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */
         x->below += least;
-        x->up_sum += x->up[t];
+        x->up_sum += direct ? exp(k->ln_p + k->eta + k->E - x->largest) : x->up[t];
         x->down_sum += x->down[t];
     }
     x->below /= WIDER;
@@ -168,15 +172,80 @@ static void weights(struct row *x, bool direct, double shift)
         double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
         x->R_mean += share * x->key[t].R;
         x->R_max = fmax(x->R_max, x->key[t].R);
+        x->share[t] = share;
         x->priv[t] = share * x->key[t].S;
+        x->few[t] = INFINITY;
     }
+}
+
+/* -- Few heavy keys ------------------------------------------------------------------------------
+ */
+
+/* What an error has besides its additions: (1+all) = (1+additions)(1+rest). */
+static double besides(double all, double additions)
+{
+    return fmax(0, (all - additions) / (1 + additions)) + 0x1p-40 * all;
+}
+
+/* How many weights are at least 2^-k of 1, k = 0..SCALES-1, and what the others weigh, and the k
+ * where a sum errs least: additions of that many, and once more than all that the others are worth.
+ */
+enum { SCALES = 64 };
+
+static double lightest(const struct row *x, double *additions)
+{
+    double many[SCALES] = {0}, mass[SCALES + 1] = {0}, best = INFINITY, at = 0, heavy = 0,
+           light = 0;
+    for (int64_t t = 0; t < x->n; t++) {
+        int k = x->share[t] > 0 ? -ilogb(x->share[t]) : SCALES;
+        k = k < 0 ? 0 : k;
+        mass[k < SCALES ? k : SCALES] += x->share[t];
+        if (k < SCALES)
+            many[k]++;
+    }
+    for (int k = 0; k <= SCALES; k++)
+        light += mass[k];
+    for (int k = 0; k < SCALES; k++) {
+        heavy += many[k], light -= mass[k];
+        double error = growth(fmax(0, heavy - 1), x->r->eps_sum) + fmax(0, light);
+        if (heavy > 0 && error < best)
+            best = error, at = ldexp(1, -k), *additions = fmin(heavy - 1, x->depth);
+    }
+    return at;
+}
+
+/* The error of a rounded sum is no more than either of its terms. So of any tree over K heavy keys
+ * and some light ones, each leaf meets at most K - 1 sums of two heavy sides, and every other sum
+ * errs by no more than its light side. Needs rounding to nearest in one format. */
+static void few(struct row *x)
+{
+    const struct rule *r = x->r;
+    const struct at_arith *k = r->arith;
+    double additions = 0, R = 0, S = 0, l = 0;
+    if (x->direct || x->n < 3 || k->truncates || k->flush || k->lse_merge || k->product_eps > 0 ||
+        k->total || r->finer || r->narrow_sum)
+        return;
+    double all = growth(x->depth, r->eps_sum), least = lightest(x, &additions);
+    double heavy = growth(additions, r->eps_sum),
+           light = heavy + 1 + growth(3 * x->depth, r->eps_sum);
+    for (int64_t t = 0; t < x->n; t++) {
+        R = fmax(R, besides(x->key[t].R, all));
+        S = fmax(S, besides(x->key[t].S, all));
+    }
+    for (int64_t t = 0; t < x->n; t++) {
+        double sums = x->share[t] < least ? light : heavy;
+        l += x->share[t] * (besides(x->key[t].R, all) + (1 + R) * sums);
+        x->few[t] = x->share[t] * (besides(x->key[t].S, all) + (1 + S) * sums);
+    }
+    x->R_mean = fmin(x->R_mean, l * WIDER);
 }
 
 void at_bound_errors(struct row *x, double lse, double lse_lo)
 {
     const struct rule *r = x->r;
     const struct at_arith *arith = r->arith;
-    double most = -INFINITY;
+    double surest = -INFINITY;
+    x->largest = -INFINITY;
     x->sums_lost = false;
     rank(x, lse);
     path(x);
@@ -187,19 +256,21 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
         long double ln_p = (k->s - lse) - lse_lo;
         k->ln_p = (double)ln_p;
         k->eta = k->sigma + 0x1p-50 * fabs(k->ln_p) + 0x1p-100 * fabs(lse);
-        most = fmax(most, k->ln_p + k->eta + k->E);
+        x->largest = fmax(x->largest, k->ln_p + k->eta + k->E);
+        surest = fmax(surest, k->ln_p - k->eta - k->E);
     }
     weights(x, false, 0);
-    if (!(x->below >= 0.5 && most < 600))
-        weights(x, true, most);
+    if (!(x->below >= 0.5 && x->largest < 600))
+        weights(x, true, surest);
+    few(x);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
     double factor = x->key[0].factor;
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);
     bool lone = at_bound_lone(x) && exact && !arith->flush && !r->narrow_sum;
-    x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum;
+    x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum * fmax(1, r->gain);
     /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are.
      */
-    double whole = x->l * x->below * exp(x->direct ? x->shift : 0);
+    double whole = x->l * x->below * exp(x->direct ? x->shift : 0) / x->common;
     x->divisor = arith->fused || arith->inexact_one ? whole : fmax(1, whole);
     x->divisor = arith->normalised ? fmin(1, x->divisor) : x->divisor;
 }

@@ -19,7 +19,7 @@ static bool row_make(struct row *x, const struct rule *r, struct store *store)
 {
     int64_t n = r->z.Skv + 1, wide = store->wide, D = store->deep;
     *x = (struct row){.r = r, .store = store};
-    double *space = calloc((size_t)(3 * D + n * (6 + WIDE) + wide), sizeof *space);
+    double *space = calloc((size_t)(3 * D + n * (8 + WIDE) + wide), sizeof *space);
     x->key = calloc((size_t)n, sizeof *x->key);
     x->value = calloc((size_t)n, sizeof *x->value);
     x->block = calloc((size_t)(wide / WIDE), sizeof *x->block);
@@ -30,7 +30,8 @@ static bool row_make(struct row *x, const struct rule *r, struct store *store)
     x->sorted = x->q + 3 * D;
     x->up = x->sorted + n, x->down = x->up + n, x->priv = x->down + n;
     x->lost_y = x->priv + n, x->lost_v = x->lost_y + n;
-    x->zero = x->lost_v + n, x->edit = x->zero + wide;
+    x->share = x->lost_v + n, x->few = x->share + n;
+    x->zero = x->few + n, x->edit = x->zero + wide;
     return true;
 }
 

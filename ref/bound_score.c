@@ -10,25 +10,25 @@
 
 /* -- The arithmetic on this problem ----------------------------------------------------------- */
 
-static double normal(enum at_dtype dtype) { return ldexp(1, (int)at_format(dtype).emin); }
+static double normal(struct at_format f) { return ldexp(1, (int)f.emin); }
+
+static double roundoff(struct at_format f) { return ldexp(1, -f.p); }
 
 /* Half the smallest subnormal, or with flush the smallest normal number. fp64's 2^-1075 is no
  * double; the next one up is. */
-static double tiny(enum at_dtype dtype, bool flush)
+static double tiny(struct at_format f, bool flush)
 {
-    struct at_format f = at_format(dtype);
-    return flush ? normal(dtype) : fmax(ldexp(1, (int)f.emin - f.p), 0x1p-1074);
+    return flush ? normal(f) : fmax(ldexp(1, (int)f.emin - f.p), 0x1p-1074);
 }
 
-static double relative(double x, enum at_dtype dtype)
+static double relative(double x, struct at_format f)
 {
-    return x == 0 ? 0 : fabs((at_nearest(x, at_format(dtype)) - x) / x) * WIDER;
+    return x == 0 ? 0 : fabs((at_nearest(x, f) - x) / x) * WIDER;
 }
 
 /* The least number that rounds past the largest finite one. */
-static long double limit(enum at_dtype dtype)
+static long double limit(struct at_format f)
 {
-    struct at_format f = at_format(dtype);
     return (long double)f.max + ldexpl(1, ilogb(f.max) - f.p);
 }
 
@@ -45,31 +45,34 @@ static void narrower(struct rule *r)
     const struct at_arith *k = r->arith;
     if (k->score) {
         r->eps_score = at_roundoff(k->score);
-        r->tiny_score = tiny(k->score, k->flush);
-        r->edge_score = 2 * normal(k->score);
-        r->limit = fminl(r->limit, limit(k->score));
+        r->tiny_score = tiny(at_format(k->score), k->flush);
+        r->edge_score = 2 * normal(at_format(k->score));
+        r->limit = fminl(r->limit, limit(at_format(k->score)));
     }
     if (k->query) {
-        r->tiny_query = tiny(k->query, k->flush);
-        r->edge_query = 2 * normal(k->query);
-        r->limit = fminl(r->limit, limit(k->query));
+        r->tiny_query = tiny(at_format(k->query), k->flush);
+        r->edge_query = 2 * normal(at_format(k->query));
+        r->limit = fminl(r->limit, limit(at_format(k->query)));
     }
     if (k->key) {
-        r->tiny_key = tiny(k->key, k->flush);
-        r->edge_key = 2 * normal(k->key);
-        r->limit = fminl(r->limit, limit(k->key));
+        r->tiny_key = tiny(at_format(k->key), k->flush);
+        r->edge_key = 2 * normal(at_format(k->key));
+        r->limit = fminl(r->limit, limit(at_format(k->key)));
     }
-    if (k->weight) {
-        r->eps_weight = at_roundoff(k->weight);
-        r->tiny_weight = ldexp(tiny(k->weight, k->flush), -k->weight_shift);
-        r->ln_weight = log(normal(k->weight)) - k->weight_shift * log(2);
+    if (k->weight || k->own_weight.p) {
+        struct at_format P = k->own_weight.p ? at_format_of(&k->own_weight) : at_format(k->weight);
+        r->narrow_weight = true;
+        r->eps_weight = roundoff(P);
+        r->tiny_weight = ldexp(tiny(P, k->flush), -k->weight_shift);
+        r->ln_weight = log(normal(P)) - k->weight_shift * log(2);
+        r->max_weight = P.max;
     }
 }
 
 /* A number times a constant that is off, rounded, then once more where it is stored narrower. */
-static double prescaled(const struct rule *r, double off, enum at_dtype stored)
+static double prescaled(const struct rule *r, double off, enum at_dtype dtype)
 {
-    return also(also(r->eps, off), stored == r->compute ? 0 : at_roundoff(stored));
+    return also(also(r->eps, off), at_roundoff(dtype) == r->eps ? 0 : at_roundoff(dtype));
 }
 
 /* Where the scale goes: onto the product, onto q, or by its root onto q and k. Returns the relative
@@ -111,27 +114,29 @@ static void scores_of(struct rule *r)
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
 {
     struct rule r = {.a = a, .arith = arith, .z = at_sizes(a)};
-    enum at_dtype compute = arith->compute ? arith->compute : AT_F32;
-    enum at_dtype sum = arith->sum ? arith->sum : compute;
+    struct at_format compute = at_computed_in(arith);
+    struct at_format sum = arith->sum ? at_format(arith->sum) : compute;
     double unit;
     r.compute = compute;
-    r.eps = at_roundoff(compute);
+    r.eps = roundoff(compute);
     r.tiny = tiny(compute, arith->flush);
     r.edge = 2 * normal(compute);
-    r.finer = at_roundoff(sum) < r.eps;
-    r.narrow_sum = at_roundoff(sum) > r.eps;
-    r.eps_sum = at_roundoff(sum) * (arith->truncates ? 2 : 1);
+    r.finer = roundoff(sum) < r.eps;
+    r.narrow_sum = roundoff(sum) > r.eps;
+    r.eps_sum = roundoff(sum) * (arith->truncates ? 2 : 1);
     r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;
     /* A finer u is rounded to compute: undivided as the output (compare.c), else before l divides
      * it. */
-    r.tiny_sum = fmax(r.finer && arith->normalised ? 0 : r.tiny, tiny(sum, arith->flush));
+    r.tiny_sum =
+        fmax(r.finer && arith->normalised && !at_drops(a) ? 0 : r.tiny, tiny(sum, arith->flush));
     r.tiny_sum = ldexp(r.tiny_sum, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
+    r.exp_up = log1p((arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
     r.log = (arith->log_ulps > 0 ? arith->log_ulps : 1) * unit;
     r.tanh = (arith->tanh_ulps > 0 ? arith->tanh_ulps : 3) * unit;
     r.limit = limit(compute);
-    r.limit_sum = at_format(sum).max;
+    r.limit_sum = sum.max;
     narrower(&r);
     scores_of(&r);
     double p = a->dropout.p, left = 1 - p;

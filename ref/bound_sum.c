@@ -33,25 +33,26 @@ AT_CLONES static void add_spread(const struct row *x, int64_t from, int64_t to, 
 /* The private sums, and in most, least the values' own range. */
 AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, struct columns *s)
 {
-    double priv[WIDE], priv_max[WIDE], most[WIDE], least[WIDE];
+    double priv[WIDE], few[WIDE], priv_max[WIDE], most[WIDE], least[WIDE];
     for (int c = 0; c < WIDE; c++) {
-        priv[c] = s->priv[c], priv_max[c] = s->priv_max[c];
+        priv[c] = s->priv[c], few[c] = s->few[c], priv_max[c] = s->priv_max[c];
         most[c] = s->most[c], least[c] = s->least[c];
     }
     for (int64_t t = from; t < to; t++) {
         const double *restrict v = x->value[t] + s->c;
-        double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t];
+        double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t], heavy = x->few[t];
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
             double y = v[c] * factor, size = fabs(y), z = S * size;
             priv[c] += share * size;
+            few[c] += size > 0 ? heavy * size : 0;
             priv_max[c] = z > priv_max[c] ? z : priv_max[c];
             most[c] = y > most[c] ? y : most[c];
             least[c] = y < least[c] ? y : least[c];
         }
     }
     for (int c = 0; c < WIDE; c++) {
-        s->priv[c] = priv[c], s->priv_max[c] = priv_max[c];
+        s->priv[c] = priv[c], s->few[c] = few[c], s->priv_max[c] = priv_max[c];
         s->most[c] = most[c], s->least[c] = least[c];
     }
 }
@@ -168,6 +169,6 @@ void at_bound_shared(const struct row *x, const struct columns *s, double *to)
             minus[c] = s->fall[c] / (1 - x->down_sum);
         }
         to[c] = fmax(fmin(plus[c], s->most[c]), fmin(minus[c], -s->least[c])) * WIDER;
-        to[c] += x->direct ? 0x1p-50 * s->size[c] : 0; /* v - o, where v is a product */
+        to[c] += x->direct ? 0x1p-49 * s->size[c] : 0; /* v - o, where v is a product; e^-200 n */
     }
 }

@@ -94,8 +94,7 @@ static struct number number_of(const struct at_arith *arith, enum at_dtype dtype
                                const struct at_answer *x, int64_t row, int64_t column,
                                double *bound)
 {
-    enum at_dtype compute = arith->compute ? arith->compute : AT_F32;
-    struct number o = {0, 0, at_format(compute), at_format(dtype)};
+    struct number o = {0, 0, at_computed_in(arith), at_format(dtype)};
     int64_t at = row * x->Dv + column;
     if (column < 0) {
         o.hi = x->lse[row], o.lo = x->lse_lo[row];

@@ -17,9 +17,17 @@ struct at_format at_format(enum at_dtype dtype)
     }
 }
 
-double at_roundoff(enum at_dtype dtype)
+double at_roundoff(enum at_dtype dtype) { return ldexp(1, -at_format(dtype).p); }
+
+struct at_format at_format_of(const struct at_float *f)
 {
-    return ldexp(1, -at_format(dtype).p);
+    return (struct at_format){f->p, f->emin, ldexp(2 - ldexp(1, 1 - f->p), f->emax)};
+}
+
+struct at_format at_computed_in(const struct at_arith *arith)
+{
+    return arith->own.p ? at_format_of(&arith->own)
+                        : at_format(arith->compute ? arith->compute : AT_F32);
 }
 
 /* The names of the command line and of reports. */
@@ -27,9 +35,9 @@ static const struct {
     const char *name;
     enum at_dtype dtype;
     int size;
-} names[] = {{"fp64", AT_F64, 8},          {"fp32", AT_F32, 4},          {"fp16", AT_F16, 2},
-             {"bf16", AT_BF16, 2},         {"fp8-e4m3", AT_F8_E4M3, 1},  {"fp8-e5m2", AT_F8_E5M2, 1},
-             {"uint8", AT_U8, 1},          {"int32", AT_I32, 4},         {"int64", AT_I64, 8}};
+} names[] = {{"fp64", AT_F64, 8},  {"fp32", AT_F32, 4},         {"fp16", AT_F16, 2},
+             {"bf16", AT_BF16, 2}, {"fp8-e4m3", AT_F8_E4M3, 1}, {"fp8-e5m2", AT_F8_E5M2, 1},
+             {"uint8", AT_U8, 1},  {"int32", AT_I32, 4},        {"int64", AT_I64, 8}};
 enum { NAMES = sizeof names / sizeof *names };
 
 const char *at_dtype_name(enum at_dtype dtype)
@@ -56,10 +64,7 @@ int at_dtype_size(enum at_dtype dtype)
     return 0;
 }
 
-bool at_is_float(enum at_dtype d)
-{
-    return d >= AT_F64 && d <= AT_F8_E5M2;
-}
+bool at_is_float(enum at_dtype d) { return d >= AT_F64 && d <= AT_F8_E5M2; }
 
 /* sign, exponent and significand fields of `width` bits, `p` significand bits, bias 1 - emin. */
 static double decoded(unsigned bits, int width, int p, int emin)

@@ -52,6 +52,8 @@ struct at_format {
 
 struct at_format at_format(enum at_dtype dtype);
 double at_roundoff(enum at_dtype dtype); /* eps = 2^-p */
+struct at_format at_format_of(const struct at_float *f);
+struct at_format at_computed_in(const struct at_arith *arith);
 
 /* "fp64", "fp32", "fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "uint8", "int32", "int64"; "default".
  * Unknown name: AT_DEFAULT. Size in bytes. */
@@ -80,5 +82,25 @@ bool at_arith_set(struct at_arith *x, const char *text, struct at_why *why);
 bool at_arith_read(struct at_arith *x, const char *text, struct at_why *why);
 /* The presets that an output of this dtype is tried under, the strictest first; NULL past the last. */
 const struct at_arith *at_arith_ladder(enum at_dtype out, int64_t k);
+
+/* -- Statistics of a verdict ------------------------------------------------------------------ */
+
+/* The second line: errors as a whole, over the rows that have ordinary numbers in every column.
+ * Assumes mean-independent roundings (ref/statistics.c); then a correct kernel fails it with
+ * probability <= alarm. Does not apply: fewer than 8 such rows, identical rows, sums that are cut,
+ * dropout. */
+struct at_statistics {
+    double rms, rms_limit;     /* of error over standard deviation */
+    double gain, scale, limit; /* |z| along out, and along d out/d ln(scale) */
+    double alarm;
+    int64_t rows;
+    bool applies, fails;
+};
+
+/* x: truth and bound of the rows under arith. Errors  AT_ERR_MEMORY. */
+AT_CHECKED enum at_status at_statistics(const struct at_attention *a, const struct at_arith *arith,
+                                        const struct at_view *out, struct at_rows rows,
+                                        const struct at_answer *x, double alarm,
+                                        struct at_statistics *to);
 
 #endif

@@ -1,6 +1,7 @@
 /* The bound from both sides: real kernels and simulated machines never leave it, a kernel that
  * makes exactly the error that it states is let pass, and the shared part is as small as it can be.
  * SEED=n paints others; COUNT=n as many. SPDX-License-Identifier: MIT */
+#include "at_simulate.h"
 #include "bound_problem.h"
 
 static int64_t count = 60;

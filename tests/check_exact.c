@@ -1,5 +1,6 @@
 /* Generated cases hold what they promise: exact ones are exact, correct engines pass, faults and
  * negative controls fail. SPDX-License-Identifier: MIT */
+#include "at_simulate.h"
 #include "vectors.h"
 
 /* -- Exact cases ----------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@ REF_O = $(addprefix $(BUILD)/obj/ref/,attention.o validate.o $(foreach b,32 64,s
 
 all: $(BUILD)/gpu_check $(BUILD)/libgpu_bench.so
 include gpu/gpu.mk
-NVCC_FLAGS += -Xptxas -v -Xcompiler -fPIC
+NVCC_FLAGS += -Xptxas -v -Xcompiler -fPIC $(EXTRA)
 DEVICE_O = $(CUDA_O) $(addprefix $(BUILD)/obj/gpu/,evidence.o cuda/engines.o cuda/present.o)
 
 $(BUILD)/gpu_check: $(BUILD)/obj/tests/gpu_check.o $(BUILD)/obj/tests/gpu_alone.o $(REF_O) $(DEVICE_O)
