@@ -321,7 +321,7 @@ START_TEST(every_weight_is_charged)
     double eps[TILE], le = 0, ue = 0, kappa = AT_EPS2 * (SUM_UNITS + 2 * JOIN_UNITS + DD_EXP + 2);
     bench_make(&y, &x->a);
     for (int j = 0; j < TILE; j++)
-        eps[j] = y.tile.error[j * LANES + 1] += 0x1p-60;
+        eps[j] = y.tile.error[j * LANES + 1] += 0x1p-88;
     at_fast_rescale(&y.rows, y.tile.top);
     at_fast_weights(&y.rows, &y.tile);
     for (int j = 0; j < 40; j++) {
@@ -336,7 +336,7 @@ START_TEST(every_weight_is_charged)
     ck_assert(y.tile.error[50 * LANES + 1] == 0 && y.rows.seen[1] == 40);
     struct at_answer z = filled(3, 2);
     ck_assert_int_eq(at_truth_fast(&x->a, (struct at_rows){3, NULL}, &z), AT_OK);
-    le -= 0x1p-60 * y.rows.lh[1]; /* what was added above */
+    le -= 0x1p-88 * y.rows.lh[1]; /* what was added above */
     double o = fabs(z.out[2]), least = o * le / y.rows.lh[1] + 26 * AT_EPS2 * o;
     ck_assert_msg(ldexp(o, -z.out_bits[2]) >= least, "%d bits", z.out_bits[2]);
     ck_assert(ldexp(fabs(z.lse[1]), -z.lse_bits[1]) >= le / y.rows.lh[1] + 115 * AT_EPS2);
