@@ -36,7 +36,7 @@ AT_CLONES static bool add_sizes(const struct row *x, const double *restrict k, d
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
             double y = fabs(k[at + c]) * size, z = q[at + c] * y;
-            double low = (z < edge) & (stored[at + c] != 0) ? 1 : 0;
+            double low = ((z < edge) & (stored[at + c] != 0)) ? 1 : 0;
             low = y < edge_key ? 1 : low;
             small[c] += (y > 0 ? low : 0) + lost[at + c];
             A[c] += z;
