@@ -23,8 +23,9 @@ LIBS := $(shell $(PKG_CONFIG) --libs mpfr jansson libmd 2>/dev/null) -lgmp -lm -
 override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/null)
 
 # -- What there is ---------------------------------------------------------------------------
-REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance answer bound bound_key bound_score \
-      bound_sum compare arith statistics
+REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance \
+      truth_fast fast_keys fast_score fast_sum answer bound bound_room bound_key bound_score \
+      bound_dot bound_sum compare arith statistics
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules \
           mutants mutant_row mutant_score diagnose suspects \
@@ -55,6 +56,8 @@ $(BUILD)/obj/%32.o: %.c
 $(BUILD)/obj/%64.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=64 -MMD -MP -c -o $@ $<
+# Lane loops: vectorised; no value depends on these flags.
+$(BUILD)/obj/ref/fast_%.o $(BUILD)/obj/ref/bound_%.o: override CFLAGS += -O3 -fno-trapping-math -Wno-unknown-pragmas
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -113,17 +113,6 @@ static bool window(struct options *o, const char *text, struct at_said *said)
     return field(o, "left", left, said) && field(o, "right", right, said);
 }
 
-/* --window L,0 --causal ... is one statement. */
-static void drop_right_zero(struct at_fields *f)
-{
-    bool causal = false;
-    for (int64_t k = 0; k < f->n; k++)
-        causal = causal || strcmp(f->at[k].name, "causal") == 0;
-    for (int64_t k = 0; causal && k < f->n; k++)
-        if (strcmp(f->at[k].name, "right") == 0 && strcmp(f->at[k].text, "0") == 0)
-            f->at[k] = f->at[--f->n];
-}
-
 /* -- Flags ----------------------------------------------------------------------------------- */
 
 enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 64, GENERATE = 128 };
@@ -170,6 +159,7 @@ enum flag {
     APPEND,
     PROFILE,
     ONLY,
+    TRUTH_BY,
     NO_DIAGNOSE,
     CONFIDENCE,
     DTYPE,
@@ -223,6 +213,7 @@ static const struct {
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [TRUTH_BY] = {"truth", JUDGE | CHECK | TRUTH, NULL},
     [CONFIDENCE] = {"confidence", JUDGE | CHECK, NULL},
     [NO_DIAGNOSE] = {"no-diagnose", JUDGE | CHECK, NULL},
     [DTYPE] = {"dtype", GENERATE, NULL},
@@ -339,6 +330,10 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;
+    case TRUTH_BY:
+        o->truth = text;
+        return !strcmp(text, "fast") || !strcmp(text, "mpfr") ||
+               at_say(said, "--truth %.40s: expected fast or mpfr", text);
     case DTYPE: o->dtype = text; return true;
     case SHAPE: o->shape = text; return true;
     case FORMAT: o->format = text; return true;

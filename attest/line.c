@@ -46,3 +46,14 @@ bool line_alarm(const char *text, double *alarm, struct at_said *said)
            at_say(said, "--confidence %s: expected a probability of a false alarm, as 0.000001",
                   text);
 }
+
+/* --window L,0 --causal ... is one statement. */
+void drop_right_zero(struct at_fields *f)
+{
+    bool causal = false;
+    for (int64_t k = 0; k < f->n; k++)
+        causal = causal || strcmp(f->at[k].name, "causal") == 0;
+    for (int64_t k = 0; causal && k < f->n; k++)
+        if (strcmp(f->at[k].name, "right") == 0 && strcmp(f->at[k].text, "0") == 0)
+            f->at[k] = f->at[--f->n];
+}

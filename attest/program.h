@@ -25,6 +25,7 @@ struct options {
     const char *append, *profile, *only;
     const char *junit;                          /* of check */
     int64_t limit;                              /* seconds that a shared object has for a case */
+    const char *truth; /* "fast", "mpfr"; NULL: not said */
     const char *dtype, *shape, *format, *tiles; /* of generate */
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
@@ -32,6 +33,13 @@ struct options {
     char **file;     /* what is left: engine, case, results */
     int files;
 };
+
+void drop_right_zero(struct at_fields *f); /* where causal says the same (line.c) */
+
+static inline bool truth_fast(const struct options *o, bool otherwise)
+{
+    return o->truth ? o->truth[0] == 'f' : otherwise;
+}
 
 /* False: misuse, told in said. */
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said);

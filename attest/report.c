@@ -40,19 +40,19 @@ void print_usage(const char *command)
          "attest judge CASE [GOT...] [--arith A] [--rows N|all] [--seed N] [--row B,H,I] [--json]\n"
          "                       [--same-bits] [--save-repro F] [--allow-unclaimed N] "
          "[--no-diagnose]\n"
-         "                       [--confidence 0.000001]\n"
+         "                       [--confidence 0.000001] [--truth fast|mpfr]\n"
          "    Judges the results of GOT, or of CASE itself, element by element. Without --arith:\n"
          "    what the file says of a result, else a ladder of arithmetics."},
         {"check",
          "attest check ENGINE CASE... [--tile N] [--splits N|0,1,7] [--merge "
          "order|reversed|tree|random:SEED]\n"
          "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault F]\n"
-         "                       [--limit SECONDS] [--junit F]\n"
+         "                       [--limit SECONDS] [--junit F] [--truth fast|mpfr]\n"
          "    Runs one of our engines, or ./my.so (docs/embedding.md), and judges it under its "
          "own\n"
          "    arithmetic."},
         {"run", "attest run ENGINE CASE -o OUT [the plan, --fault and --limit, as of check]"},
-        {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N]"},
+        {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N] [--truth mpfr|fast]"},
         {"trace",
          "attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]"},
         {"show", "attest show CASE"},
@@ -137,7 +137,7 @@ static void print_head(const struct session *s)
     if (s->rows.n < s->all && !s->o->one_row)
         printf(" (ends and borders first, then drawn; --seed %llu, --rows all for all)",
                (unsigned long long)s->o->seed);
-    printf("; truth %.1f s\n", s->seconds);
+    printf("; truth %.1f s, %lld rows by MPFR\n", s->seconds, (long long)s->truth.by_mpfr);
 }
 
 static const char *rule_word(const struct at_rule *r, char *text, size_t size)

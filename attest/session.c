@@ -205,7 +205,8 @@ bool session_judge(struct session *s, struct at_said *said)
     if (s->rows.n == 0)
         return at_say(said, "%s: tensor q: no rows found, expected one to judge", s->x.path);
     double start = now();
-    bool done = at_judge_truth(a, s->rows, progress_of("truth"), &s->truth, said);
+    bool done =
+        at_judge_truth(a, s->rows, truth_fast(s->o, true), progress_of("truth"), &s->truth, said);
     progress_done();
     s->seconds = now() - start;
     s->largest = at_largest_value(a);

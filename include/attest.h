@@ -351,6 +351,7 @@ struct at_answer {
     double *out_bound, *lse_bound;      /* before the last rounding; +inf: no claim */
     unsigned char *out_kind, *lse_kind; /* enum at_kind */
     double *without;                    /* AT_OPEN_INF: the value without the infinite keys */
+    int64_t by_mpfr;                    /* rows that MPFR decided: at_truth's all */
 };
 
 AT_CHECKED enum at_status at_answer_make(struct at_answer *x, int64_t n, int64_t Dv);
@@ -360,6 +361,13 @@ void at_answer_free(struct at_answer *x);
  * Errors  those of at_validate; AT_ERR_MEMORY.  Source  docs/semantics.md; ref/truth.c. */
 AT_CHECKED enum at_status at_truth(const struct at_attention *a, struct at_rows rows,
                                    struct at_answer *x);
+
+/* The same hi, to the bit, in double-words with a proved enclosure; what that leaves open, and what
+ * it does not serve, by at_truth, row by row (by_mpfr counts them). hi + lo has as many bits as
+ * *_bits says: 64 or more, 85 to 100 as a rule; lo need not have the sign of the rest.
+ * Errors  those of at_truth.  Source  docs/fast-truth.md; ref/truth_fast.c. */
+AT_CHECKED enum at_status at_truth_fast(const struct at_attention *a, struct at_rows rows,
+                                        struct at_answer *x);
 
 /* How far a kernel of this arithmetic may be from the truth before its last rounding; reads x's
  * truth. Errors  those of at_validate; AT_ERR_MEMORY.  Source  docs/bounds.md, (A*). */

@@ -139,8 +139,8 @@ struct at_progress {
     void *with;
 };
 
-/* Truth of the rows in x, which is made here; free it. */
-AT_CHECKED bool at_judge_truth(const struct at_attention *a, struct at_rows rows,
+/* Truth of the rows in x, which is made here; free it. fast: by at_truth_fast. */
+AT_CHECKED bool at_judge_truth(const struct at_attention *a, struct at_rows rows, bool fast,
                                struct at_progress progress, struct at_answer *x,
                                struct at_said *said);
 
@@ -193,7 +193,7 @@ AT_CHECKED bool at_judge_bound(const struct at_attention *a, struct at_rows rows
  * have no claim. */
 AT_CHECKED bool at_judge(const struct at_attention *a, const struct at_named *got,
                          struct at_rows rows, const struct at_arith *arith, int64_t allowed,
-                         const struct at_answer *x, struct at_judgement *j, struct at_said *said);
+                         struct at_answer *x, struct at_judgement *j, struct at_said *said);
 
 /* The parts of at_judge. ratios: as at_compare gives them. */
 AT_CHECKED bool at_where(const struct at_attention *a, struct at_rows rows, const double *ratios,

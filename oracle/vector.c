@@ -73,7 +73,7 @@ bool at_vector_make(struct at_vector *v, const struct at_request *want, const st
     if (done && !at_rows_choose(&v->x.a, v->sampled ? n : -1, want->seed, &v->rows))
         done = at_say(said, "%s: no memory", v->canvas.name);
     if (done)
-        done = at_judge_truth(&v->x.a, v->rows, progress, &v->y, said) &&
+        done = at_judge_truth(&v->x.a, v->rows, false, progress, &v->y, said) &&
                at_judge_bound(&v->x.a, v->rows, &v->arith, &v->y, said);
     if (done)
         at_exact_claim(plot->exact, &v->arith, want->dtype, &v->y);

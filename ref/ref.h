@@ -31,6 +31,16 @@ enum at_dtype at_compute(const struct at_attention *a);
 enum at_status at_sink_f32(const struct at_attention *a, const struct at_state *x);
 enum at_status at_sink_f64(const struct at_attention *a, const struct at_state *x);
 
+/* -- Truth once more ------------------------------------------------------------------------- */
+
+/* at_truth of the rows t that open[t] marks, then at_bound where arith is given. */
+enum at_status at_truth_again(const struct at_attention *a, const struct at_arith *arith,
+                              struct at_rows rows, const unsigned char *open, struct at_answer *x);
+/* open[t] = 1, without clearing others, where the bits that truth has do not say whether an element
+ * of row t is inside its interval. Shapes as at_compare has accepted. */
+void at_unsettled(const struct at_attention *a, const struct at_result *got, struct at_rows rows,
+                  const struct at_arith *arith, const struct at_answer *x, unsigned char *open);
+
 /* -- Binary formats and MPFR ----------------------------------------------------------------- */
 
 /* Significands of p bits; the smallest normal number is 2^emin; max is the largest finite one. */
