@@ -113,20 +113,9 @@ static bool window(struct options *o, const char *text, struct at_said *said)
     return field(o, "left", left, said) && field(o, "right", right, said);
 }
 
-/* --window L,0 --causal ... is one statement. */
-static void drop_right_zero(struct at_fields *f)
-{
-    bool causal = false;
-    for (int64_t k = 0; k < f->n; k++)
-        causal = causal || strcmp(f->at[k].name, "causal") == 0;
-    for (int64_t k = 0; causal && k < f->n; k++)
-        if (strcmp(f->at[k].name, "right") == 0 && strcmp(f->at[k].text, "0") == 0)
-            f->at[k] = f->at[--f->n];
-}
-
 /* -- Flags ----------------------------------------------------------------------------------- */
 
-enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 64 };
+enum { JUDGE = 1, CHECK = 2, RUN = 4, TRUTH = 8, TRACE = 16, SHOW = 32, LIST = 64, GENERATE = 128 };
 enum { CASE = JUDGE | CHECK | RUN | TRUTH | SHOW, ENGINE = CHECK | RUN };
 
 enum flag {
@@ -163,11 +152,19 @@ enum flag {
     OUT,
     SCORES,
     VALUES,
+    LIMIT,
+    JUNIT,
     SPLIT,
     BRIEF,
     APPEND,
     PROFILE,
     ONLY,
+    TRUTH_BY,
+    NO_DIAGNOSE,
+    CONFIDENCE,
+    DTYPE,
+    SHAPE,
+    FORMAT,
     FLAGS
 };
 
@@ -176,12 +173,12 @@ static const struct {
     int commands;
     const char *field; /* where the flag is a word or number of the metadata */
 } flags[FLAGS] = {
-    [HELP] = {"help", 127, NULL},
-    [CAUSAL] = {"causal", CASE, "causal"},
+    [HELP] = {"help", 255, NULL},
+    [CAUSAL] = {"causal", CASE | GENERATE, "causal"},
     [SCALE] = {"scale", CASE, "scale"},
     [LAYOUT] = {"layout", CASE, "layout"},
     [KV_LAYOUT] = {"kv-layout", CASE, "kv_layout"},
-    [WINDOW] = {"window", CASE, NULL},
+    [WINDOW] = {"window", CASE | GENERATE, NULL},
     [SOFTCAP] = {"softcap", CASE, "softcap"},
     [OFFSET] = {"offset", CASE, "offset"},
     [KV_LEN] = {"kv-len", CASE, "kv_len"},
@@ -191,32 +188,43 @@ static const struct {
     [EMPTY] = {"empty", CASE, "empty.out"},
     [EMPTY_LSE] = {"empty-lse", CASE, "empty.lse"},
     [WRITE_CASE] = {"write-case", CASE, NULL},
-    [ARITH] = {"arith", JUDGE | CHECK, NULL},
-    [ROWS] = {"rows", JUDGE | CHECK | TRUTH, NULL},
-    [SEED] = {"seed", JUDGE | CHECK | TRUTH, NULL},
+    [ARITH] = {"arith", JUDGE | CHECK | GENERATE, NULL},
+    [ROWS] = {"rows", JUDGE | CHECK | TRUTH | GENERATE, NULL},
+    [SEED] = {"seed", JUDGE | CHECK | TRUTH | GENERATE, NULL},
     [ROW] = {"row", JUDGE | CHECK | TRUTH, NULL},
     [JSON] = {"json", JUDGE | CHECK, NULL},
     [SAME_BITS] = {"same-bits", JUDGE, NULL},
     [SAVE_REPRO] = {"save-repro", JUDGE | CHECK, NULL},
     [ALLOW_UNCLAIMED] = {"allow-unclaimed", JUDGE | CHECK, NULL},
-    [TILE] = {"tile", ENGINE | TRACE, NULL},
+    [TILE] = {"tile", ENGINE | TRACE | GENERATE, NULL},
     [SPLITS] = {"splits", ENGINE, NULL},
     [MERGE] = {"merge", ENGINE, NULL},
     [LANES] = {"lanes", ENGINE, NULL},
     [COMPUTE] = {"compute", ENGINE, NULL},
     [THREADS] = {"threads", ENGINE, NULL},
-    [FAULT] = {"fault", CHECK, NULL},
-    [OUT] = {"output", RUN | TRUTH, NULL},
+    [FAULT] = {"fault", CHECK | RUN, NULL},
+    [OUT] = {"output", RUN | TRUTH | GENERATE, NULL},
     [SCORES] = {"scores", TRACE, NULL},
     [VALUES] = {"values", TRACE, NULL},
+    [LIMIT] = {"limit", ENGINE, NULL},
+    [JUNIT] = {"junit", CHECK, NULL},
     [SPLIT] = {"split", TRACE, NULL},
     [BRIEF] = {"brief", JUDGE | CHECK, NULL},
     [APPEND] = {"append", JUDGE | CHECK, NULL},
     [PROFILE] = {"profile", JUDGE | CHECK, NULL},
     [ONLY] = {"only", JUDGE, NULL},
+    [TRUTH_BY] = {"truth", JUDGE | CHECK | TRUTH, NULL},
+    [CONFIDENCE] = {"confidence", JUDGE | CHECK, NULL},
+    [NO_DIAGNOSE] = {"no-diagnose", JUDGE | CHECK, NULL},
+    [DTYPE] = {"dtype", GENERATE, NULL},
+    [SHAPE] = {"shape", GENERATE, NULL},
+    [FORMAT] = {"format", GENERATE, NULL},
 };
 
-static bool plain(enum flag f) { return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF; }
+static bool plain(enum flag f)
+{
+    return f == HELP || f == JSON || f == SAME_BITS || f == BRIEF || f == NO_DIAGNOSE;
+}
 
 /* "0,1,7,300" are split points, "4" is a number of equal parts. A point 0 makes an empty part. */
 static bool splits(struct options *o, const char *text, struct at_said *said)
@@ -235,7 +243,7 @@ static bool splits(struct options *o, const char *text, struct at_said *said)
 static bool merge(struct options *o, const char *text, struct at_said *said)
 {
     static const char *const order[] = {"order", "reversed", "tree"};
-    int64_t seed;
+    int64_t seed = 0;
     for (int k = 0; k < 3; k++)
         if (strcmp(order[k], text) == 0) {
             o->plan.merge = (enum at_order)k;
@@ -277,7 +285,9 @@ static bool plan_flag(struct options *o, enum flag f, const char *text, struct a
     case SPLITS: return splits(o, text, said);
     case MERGE: return merge(o, text, said);
     case COMPUTE: return compute(o, text, said);
-    case TILE: return whole("tile", text, 1, &o->plan.bc, said);
+    case TILE:
+        o->tiles = text; /* generate takes several */
+        return line_command(o->command) == GENERATE || whole("tile", text, 1, &o->plan.bc, said);
     case LANES: return whole("lanes", text, 1, &o->plan.lanes, said);
     case THREADS:
         if (!whole("threads", text, 1, &n, said))
@@ -316,9 +326,17 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case JSON: o->json = true; return true;
     case SAME_BITS: o->same_bits = true; return true;
     case BRIEF: o->brief = true; return true;
+    case NO_DIAGNOSE: o->no_diagnose = true; return true;
     case APPEND: o->append = text; return true;
     case PROFILE: o->profile = text; return true;
     case ONLY: o->only = text; return true;
+    case TRUTH_BY:
+        o->truth = text;
+        return !strcmp(text, "fast") || !strcmp(text, "mpfr") ||
+               at_say(said, "--truth %.40s: expected fast or mpfr", text);
+    case DTYPE: o->dtype = text; return true;
+    case SHAPE: o->shape = text; return true;
+    case FORMAT: o->format = text; return true;
     case WRITE_CASE: o->write_case = text; return true;
     case ARITH: o->arith = text; return true;
     case SAVE_REPRO: o->repro = text; return true;
@@ -326,8 +344,11 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     case OUT: o->out = text; return true;
     case SCORES: o->scores = text; return true;
     case VALUES: o->values = text; return true;
+    case JUNIT: o->junit = text; return true;
+    case LIMIT: return whole("limit", text, 1, &o->limit, said);
     case SPLIT: return whole("split", text, 1, &o->split, said);
     case ALLOW_UNCLAIMED: return whole("allow-unclaimed", text, 0, &o->allow, said);
+    case CONFIDENCE: return line_alarm(text, &o->alarm, said);
     case ROW: return one_row(o, text, said);
     case ROWS:
         o->rows = -1;
@@ -341,35 +362,15 @@ static bool take_flag(struct options *o, enum flag f, const char *text, struct a
     }
 }
 
-static int command_bit(const char *name)
-{
-    static const char *const names[] = {"judge", "check", "run", "truth", "trace", "show", "list"};
-    for (int k = 0; k < 7; k++)
-        if (strcmp(names[k], name) == 0)
-            return 1 << k;
-    return 0;
-}
-
-/* The command as it can be pasted into a shell. */
-static void join_line(int argc, char **argv, char *to, size_t size)
-{
-    size_t n = (size_t)snprintf(to, size, "attest");
-    for (int k = 0; k < argc && n < size; k++) {
-        bool bare = strspn(argv[k], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                    "0123456789_./-,:=@+%") == strlen(argv[k]);
-        n += (size_t)snprintf(to + n, size - n, bare && *argv[k] ? " %s" : " '%s'", argv[k]);
-    }
-}
-
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said)
 {
     struct option table[FLAGS + 1] = {{0}};
-    int f, bit = command_bit(argv[0]);
+    int f, bit = line_command(argv[0]);
     for (int k = 0; k < FLAGS; k++)
         table[k] = (struct option){
             flags[k].name, plain((enum flag)k) ? no_argument : required_argument, NULL, 256 + k};
-    *o = (struct options){.command = argv[0], .rows = -2, .seed = 1};
-    join_line(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
+    *o = (struct options){.command = argv[0], .rows = -2, .seed = 1, .limit = 60};
+    line_join(argc, argv, o->line, sizeof o->line); /* before getopt_long sorts it */
     opterr = 0;
     optind = 1;
     while ((f = getopt_long(argc, argv, ":o:", table, NULL)) != -1) {

@@ -149,9 +149,9 @@ bool bench_say_json(const struct bench *x)
             "\"input_bytes\":%lld,\"output_bytes\":%lld,\"workspace_bytes\":%lld,"
             "\"rss_grew\":%lld,\"peak_bytes\":%lld,\"tiles_visited\":%lld,\"tiles_partial\":%lld,"
             "\"tiles_skipped\":%lld}\n",
-            (long long)(x->q_bytes + 2 * o->layers * x->kv_bytes), (long long)x->out_bytes,
-            (long long)workspace_of(x), (long long)(x->peak_rss - x->rss_before),
-            (long long)x->peak_rss, (long long)x->tally.visited, (long long)x->tally.partial,
-            (long long)x->tally.skipped);
+            (long long)x->q_bytes + 2 * (long long)o->layers * (long long)x->kv_bytes,
+            (long long)x->out_bytes, (long long)workspace_of(x),
+            (long long)(x->peak_rss - x->rss_before), (long long)x->peak_rss,
+            (long long)x->tally.visited, (long long)x->tally.partial, (long long)x->tally.skipped);
     return fclose(f) == 0;
 }

@@ -107,6 +107,40 @@ static void print_where(const struct at_where *w)
     print_period("columns", &w->column);
 }
 
+static void print_other(const struct at_diagnosis *d)
+{
+    if (*d->other)
+        printf("           %s %s: %lld of %lld\n", d->alike ? "or" : "next", d->other,
+               (long long)d->other_explained, (long long)d->of);
+}
+
+static void print_fault(const struct at_diagnosis *d)
+{
+    if (d->known && d->arithmetic) {
+        printf("  fault    %s? Held to %s all of %lld rows pass, ratio %.3g\n", d->name, d->what,
+               (long long)d->rows, d->ratio);
+        return;
+    }
+    if (!d->known) {
+        printf("  fault    unknown: none of %lld named faults explains %lld rows",
+               (long long)d->tried, (long long)d->rows);
+        if (d->of_failing > 0)
+            printf(" (nearest: %s, %lld of %lld failing elements)", d->name, (long long)d->failing,
+                   (long long)d->of_failing);
+        printf("\n");
+        return;
+    }
+    printf("  fault    %s: %s", d->name, d->what);
+    if (d->tile > 0)
+        printf(" (tiles of %lld)", (long long)d->tile);
+    if (d->splits > 1)
+        printf(" (%lld splits)", (long long)d->splits);
+    printf("\n           explains %lld of %lld elements of %lld rows, %lld of the %lld that fail\n",
+           (long long)d->explained, (long long)d->of, (long long)d->rows, (long long)d->failing,
+           (long long)d->of_failing);
+    print_other(d);
+}
+
 static void print_repro(const struct session *s, const struct entry *e,
                         const struct at_judgement *j)
 {
@@ -132,6 +166,8 @@ static void print_failure(const struct session *s, const struct entry *e,
     print_worst(j);
     print_histogram(&j->where);
     print_where(&j->where);
+    if (e->diagnosed)
+        print_fault(&e->fault);
     print_repro(s, e, j);
 }
 
@@ -140,7 +176,8 @@ void print_details(const struct session *s)
 {
     for (int64_t k = 0; k < s->entries; k++) {
         const struct entry *e = &s->entry[k];
-        if (e->outcome == AT_FAIL)
+        if (e->steps > 0 &&
+            e->step[e->steps - 1].outcome == AT_FAIL) /* not the second line alone */
             print_failure(s, e, &e->step[e->steps - 1]);
     }
 }

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 static const struct at_engine *const engines[] = {
-    &at_scalar,  &at_standard,   &at_tiled,        &at_gpu_emulated, &at_gpu_decode_emulated,
-    &at_gpu,     &at_gpu_decode, &at_gpu_mma,      &at_gpu_wgmma,
+    &at_scalar, &at_standard,   &at_tiled,   &at_gpu_emulated, &at_gpu_decode_emulated,
+    &at_gpu,    &at_gpu_decode, &at_gpu_mma, &at_gpu_wgmma,
 };
 
 const struct at_engine *engine_at(int64_t k)
@@ -33,13 +33,16 @@ void plan_case(const struct options *o, struct at_attention *a)
         a->plan.compute = stated;
 }
 
-static void say_plan(const struct at_engine *e, const struct at_plan *p, struct at_named *to)
+static void say_plan(const struct at_engine *e, const struct at_plan *p, const char *fault,
+                     struct at_named *to)
 {
     static const char *const order[] = {"order", "reversed", "tree", "random"};
-    snprintf(to->from, sizeof to->from,
-             "attest %s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes",
-             e->name, at_dtype_name(p->compute), (long long)p->bc, (long long)p->splits,
-             order[p->merge], (unsigned long long)p->merge_seed, (long long)p->lanes);
+    snprintf(
+        to->from, sizeof to->from,
+        "attest %s%s%.60s: %s, key tile %lld, %lld splits, merged in %s, seed %llu, %lld lanes",
+        e->name, fault ? " with fault " : "", fault ? fault : "", at_dtype_name(p->compute),
+        (long long)p->bc, (long long)p->splits, order[p->merge], (unsigned long long)p->merge_seed,
+        (long long)p->lanes);
 }
 
 /* Everything is NaN until it is written. */
@@ -59,14 +62,16 @@ static bool make_result(struct at_case *x, struct at_result *to)
 }
 
 /* Memory that is promised and not there would end the program halfway. */
-static bool fits(const struct at_engine *e, const struct at_attention *a, struct at_said *said)
+bool engine_fits(const struct at_engine *e, const struct at_attention *a, struct at_said *said)
 {
     int64_t need = e->workspace ? e->workspace(a) : 0;
     int64_t have = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
     return need <= have / 2 ||
-           at_say(said, "engine %s: needs %lld bytes of workspace on this problem, expected at most half of "
-                  "this machine's %lld",
-                  e->name, (long long)need, (long long)have);
+           at_say(
+               said,
+               "engine %s: needs %lld bytes of workspace on this problem, expected at most half of "
+               "this machine's %lld",
+               e->name, (long long)need, (long long)have);
 }
 
 bool engine_result(const char *engine, const struct options *o, struct at_case *x,
@@ -75,17 +80,19 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
     const struct at_engine *e = engine_find(engine);
     struct at_why why = {{0}};
     *to = (struct at_named){.arith = ""};
+    if (o->fault && strcmp(engine, "scalar") != 0)
+        return at_say(said, "%s: --fault with engine %s, expected scalar", o->command, engine);
     if (!e)
         return at_say(said, "engine %s: unknown, expected one of `attest list engines`", engine);
     plan_case(o, &x->a);
     if (at_validate(&x->a, &why) != AT_OK)
         return at_say(said, "%s: %s", x->path, why.text);
     x->a.plan = at_resolve(&x->a);
-    if (!fits(e, &x->a, said))
+    if (!engine_fits(e, &x->a, said))
         return false;
     if (!make_result(x, &to->got))
         return at_say(said, "%s: no memory for the result", x->path);
-    if (o->fault && !at_mutant_run(o->fault, &x->a, &to->got, said))
+    if (o->fault && !at_mutant_forward(o->fault, &x->a, &to->got, said))
         return false;
     enum at_status status = o->fault ? AT_OK : at_forward(e, &x->a, &to->got);
     const char *trouble = strncmp(engine, "gpu", 3) == 0 ? at_gpu_note()->trouble : "";
@@ -96,6 +103,6 @@ bool engine_result(const char *engine, const struct options *o, struct at_case *
              o->fault ? o->fault : "");
     *arith = e->arith(&x->a);
     arith_text(arith, to->arith, sizeof to->arith);
-    say_plan(e, &x->a.plan, to);
+    say_plan(e, &x->a.plan, o->fault, to);
     return true;
 }

@@ -1,4 +1,4 @@
-/* attest list [engines|arith|faults]: what there is. SPDX-License-Identifier: MIT */
+/* attest list [engines|arith|faults|suites]: what there is. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <string.h>
 
@@ -7,9 +7,10 @@ int run_list(const struct options *o)
     struct at_said said;
     const char *which = o->files > 0 ? o->file[0] : "all";
     bool known = strcmp(which, "all") == 0 || strcmp(which, "engines") == 0 ||
-                 strcmp(which, "arith") == 0 || strcmp(which, "faults") == 0;
+                 strcmp(which, "arith") == 0 || strcmp(which, "faults") == 0 ||
+                 strcmp(which, "suites") == 0;
     if (o->files > 1 || !known) {
-        at_say(&said, "list %s: expected engines, arith or faults", which);
+        at_say(&said, "list %s: expected engines, arith, faults or suites", which);
         return refuse(&said);
     }
     print_lists(which);

@@ -10,7 +10,7 @@ static const struct {
     int (*run)(const struct options *o);
 } commands[] = {
     {"judge", run_judge}, {"check", run_check}, {"run", run_run},   {"truth", run_truth},
-    {"trace", run_trace}, {"show", run_show},   {"list", run_list},
+    {"trace", run_trace}, {"show", run_show},   {"list", run_list}, {"generate", run_generate},
 };
 
 int main(int argc, char **argv)
@@ -36,8 +36,8 @@ int main(int argc, char **argv)
         return commands[k].run(&o);
     }
     at_say(&said,
-           "command %s: unknown, expected judge, check, run, truth, trace, show, list "
-           "or bench",
+           "command %s: unknown, expected judge, check, run, truth, trace, show, list, "
+           "generate or bench",
            argv[1]);
     return refuse(&said);
 }

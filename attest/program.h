@@ -4,6 +4,7 @@
 
 #include "at_index.h"
 #include "oracle.h"
+#include "ref.h"
 
 enum { PASS, FAIL, MISUSE, UNDECIDED }; /* exit statuses */
 
@@ -17,19 +18,40 @@ struct options {
     int64_t rows; /* -1 all, -2 not said */
     uint64_t seed;
     int64_t allow; /* elements without a claim */
+    double alarm;  /* --confidence: the second line's chance of a false alarm; 0: no such line */
     int64_t split;
     struct at_place row;
-    bool one_row, json, same_bits, help, brief;
+    bool one_row, json, same_bits, help, brief, no_diagnose;
     const char *append, *profile, *only;
+    const char *junit;                          /* of check */
+    int64_t limit;                              /* seconds that a shared object has for a case */
+    const char *truth; /* "fast", "mpfr"; NULL: not said */
+    const char *dtype, *shape, *format, *tiles; /* of generate */
     struct at_plan plan;
     int64_t cut[MOST_CUTS];
-    char line[1000]; /* the command, for repeating */
+    char line[8000]; /* the command, for repeating */
     char **file;     /* what is left: engine, case, results */
     int files;
 };
 
+void drop_right_zero(struct at_fields *f); /* where causal says the same (line.c) */
+
+static inline bool truth_fast(const struct options *o, bool otherwise)
+{
+    return o->truth ? o->truth[0] == 'f' : otherwise;
+}
+
 /* False: misuse, told in said. */
 bool read_options(int argc, char **argv, struct options *o, struct at_said *said);
+/* --confidence's probability of a false alarm (line.c). */
+bool line_alarm(const char *text, double *alarm, struct at_said *said);
+
+/* The command as it can be pasted into a shell. */
+void line_join(int argc, char **argv, char *to, size_t size);
+/* A bit of its own for each command that has flags (args.c, JUDGE ..); 0: none of them. */
+int line_command(const char *name);
+/* The options with file k alone in the line, so that it repeats one failure. */
+struct options line_alone(const struct options *o, int k);
 
 /* -- Commands: an exit status ---------------------------------------------------------------- */
 
@@ -40,6 +62,7 @@ int run_truth(const struct options *o);
 int run_trace(const struct options *o);
 int run_show(const struct options *o);
 int run_list(const struct options *o);
+int run_generate(const struct options *o);
 
 /* -- Engines and arithmetics (engine.c) -------------------------------------------------------- */
 
@@ -56,6 +79,31 @@ void plan_case(const struct options *o, struct at_attention *a);
 /* An engine's result in memory of the case, out and lse of the compute type; false: refused. */
 bool engine_result(const char *engine, const struct options *o, struct at_case *x,
                    struct at_named *to, struct at_arith *arith, struct at_said *said);
+/* Half of this machine's memory is enough for the engine's workspace; false: refused. */
+bool engine_fits(const struct at_engine *e, const struct at_attention *a, struct at_said *said);
+
+/* -- A kernel as a shared object (plugin.c) --------------------------------------------------- */
+
+/* A name with a slash is the path of one. */
+bool is_plugin(const char *engine);
+/* The result of o->file[0] on a case. PASS: there is one, and arith->name NULL where it states
+ * none; FAIL: how the kernel broke; UNDECIDED: it does not serve this case; MISUSE: refused. Forks,
+ * and so comes before anything that uses OpenMP. */
+int plugin_result(const struct options *o, struct at_case *x, struct at_named *to,
+                  struct at_arith *arith, struct at_said *said);
+
+/* -- What became of each case (junit.c) -------------------------------------------------------- */
+
+struct outcome {
+    char name[128], file[256];
+    int status;
+    double seconds;
+    char text[600]; /* why not PASS */
+};
+
+/* JUnit's XML, whole or not at all. */
+bool junit_write(const char *path, const char *engine, const struct outcome *x, int n,
+                 struct at_said *said);
 
 /* -- A judged case (session.c) ---------------------------------------------------------------- */
 
@@ -67,6 +115,9 @@ struct entry {
     int64_t steps;
     bool ladder;
     enum at_outcome outcome;
+    bool diagnosed;
+    struct at_diagnosis fault;   /* of a failure */
+    struct at_statistics second; /* with --confidence */
 };
 
 struct session {
@@ -108,6 +159,8 @@ int session_status(const struct session *s);
 int refuse(const struct at_said *said); /* one line on stderr; MISUSE */
 void print_usage(const char *command);
 void print_line(const char *text);
+void print_beside(int n);
+void print_generated(const struct at_generated *done);
 /* stderr, where it is a terminal and more than a second has passed. */
 struct at_progress progress_of(const char *what);
 void progress_done(void);
@@ -120,6 +173,9 @@ void print_differ(const struct session *s, const char *x, const char *y, struct 
                   int64_t column);
 void print_case(const struct at_case *x);
 void print_lists(const char *which);
+/* A case without numbers to judge: how the kernel broke, or why it refused. */
+void print_broken(const struct session *s, const char *engine, const struct outcome *x);
+void print_broken_json(const struct session *s, const char *engine, const struct outcome *x);
 
 /* One line of a trace: the state after a key (key -1: a merge, -2: the sums of a part). */
 struct traced {

@@ -17,25 +17,53 @@ int refuse(const struct at_said *said)
 
 void print_line(const char *text) { printf("%s\n", text); }
 
+/* Files given to check that are no cases. */
+void print_beside(int n) { printf("%d manifests and intervals passed over\n", n); }
+
+void print_generated(const struct at_generated *done)
+{
+    printf("%lld cases, %lld files, %.2f MB", (long long)done->cases, (long long)done->files,
+           (double)done->bytes / 1e6);
+    if (done->skipped > 0)
+        printf(", %lld of them were there already", (long long)done->skipped);
+    if (done->unfit > 0)
+        printf(", %lld cases left out: MANIFEST.json says why", (long long)done->unfit);
+    printf("\n");
+    if (*done->pin)
+        printf("MANIFEST.json %s\n", done->pin);
+}
+
 void print_usage(const char *command)
 {
     static const char *const lines[][2] = {
         {"judge",
          "attest judge CASE [GOT...] [--arith A] [--rows N|all] [--seed N] [--row B,H,I] [--json]\n"
-         "                       [--same-bits] [--save-repro F] [--allow-unclaimed N]\n"
+         "                       [--same-bits] [--save-repro F] [--allow-unclaimed N] "
+         "[--no-diagnose]\n"
+         "                       [--confidence 0.000001] [--truth fast|mpfr]\n"
          "    Judges the results of GOT, or of CASE itself, element by element. Without --arith:\n"
          "    what the file says of a result, else a ladder of arithmetics."},
         {"check",
          "attest check ENGINE CASE... [--tile N] [--splits N|0,1,7] [--merge "
          "order|reversed|tree|random:SEED]\n"
          "                       [--lanes N] [--compute fp32|fp64] [--threads N] [--fault F]\n"
-         "    Runs one of our engines and judges it under its own arithmetic."},
-        {"run", "attest run ENGINE CASE -o OUT [the plan, as of check]"},
-        {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N]"},
+         "                       [--limit SECONDS] [--junit F] [--truth fast|mpfr]\n"
+         "    Runs one of our engines, or ./my.so (docs/embedding.md), and judges it under its "
+         "own\n"
+         "    arithmetic."},
+        {"run", "attest run ENGINE CASE -o OUT [the plan, --fault and --limit, as of check]"},
+        {"truth", "attest truth CASE -o OUT [--rows N|all] [--seed N] [--truth mpfr|fast]"},
         {"trace",
          "attest trace --scores 1000,999,1002,998 --values 2,-1,4,3 [--split 2] [--tile 2]"},
         {"show", "attest show CASE"},
-        {"list", "attest list [engines|arith|faults]"},
+        {"list", "attest list [engines|arith|faults|suites]"},
+        {"generate", "attest generate SUITE[@VERSION] -o DIR [--shape B,Hq,Hkv,Sq,Skv,D,Dv] "
+                     "[--dtype T] [--tile 64,128]\n"
+                     "                       [--causal bottom-right|top-left] [--window L,R] "
+                     "[--arith A] [--seed N]\n"
+                     "                       [--rows N] [--format safetensors|c]\n"
+                     "    Test vectors with their truth and the interval that a correct kernel of "
+                     "that arithmetic hits."},
     };
     printf("attest: is my attention kernel wrong, or is that rounding?\n\n");
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
@@ -109,7 +137,7 @@ static void print_head(const struct session *s)
     if (s->rows.n < s->all && !s->o->one_row)
         printf(" (ends and borders first, then drawn; --seed %llu, --rows all for all)",
                (unsigned long long)s->o->seed);
-    printf("; truth %.1f s\n", s->seconds);
+    printf("; truth %.1f s, %lld rows by MPFR\n", s->seconds, (long long)s->truth.by_mpfr);
 }
 
 static const char *rule_word(const struct at_rule *r, char *text, size_t size)
@@ -210,6 +238,23 @@ static void print_counts(const struct entry *e)
                e->result->name, (long long)j->v.open, (long long)j->v.unclaimed);
 }
 
+static void print_second(const struct session *s, const struct entry *e)
+{
+    const struct at_statistics *x = &e->second;
+    if (!(s->o->alarm > 0) || e->ladder)
+        return;
+    printf("%s, second line: ", e->result->name);
+    if (!x->applies)
+        printf("does not apply (%lld rows with ordinary numbers, or an arithmetic that cuts)\n",
+               (long long)x->rows);
+    else
+        printf("%s: rms %.3g of %.3g; along out %.3g, along d out/d scale %.3g of %.3g deviations; "
+               "%lld rows\n    a correct kernel of independent roundings fails it with probability "
+               "<= %g\n",
+               x->fails ? "FAIL" : "pass", x->rms, x->rms_limit, x->gain, x->scale, x->limit,
+               (long long)x->rows, x->alarm);
+}
+
 void print_session(const struct session *s)
 {
     int width = name_width(s);
@@ -225,6 +270,8 @@ void print_session(const struct session *s)
     }
     for (int64_t k = 0; k < s->entries; k++)
         print_counts(&s->entry[k]);
+    for (int64_t k = 0; k < s->entries; k++)
+        print_second(s, &s->entry[k]);
 }
 
 void print_differ(const struct session *s, const char *x, const char *y, struct at_place p,
@@ -233,6 +280,12 @@ void print_differ(const struct session *s, const char *x, const char *y, struct 
     const char *what = column < 0 ? "lse" : "out";
     printf("%s: %s and %s differ in bits, first in %s at [%lld,%lld,%lld,%lld]\n", s->x.name, x, y,
            what, (long long)p.b, (long long)p.h, (long long)p.i, (long long)at_max(column, 0));
+}
+
+void print_broken(const struct session *s, const char *engine, const struct outcome *x)
+{
+    printf("%s: %s %s: %s\n", x->name, engine, x->status == FAIL ? "FAILS" : "undecided", x->text);
+    printf("  repeat   %s\n", s->o->line);
 }
 
 /* -- Lists ----------------------------------------------------------------------------------- */
@@ -253,10 +306,17 @@ void print_lists(const char *which)
         for (int64_t k = 0; at_arith_at(k); k++)
             printf("  %-22s %s\n", at_arith_at(k)->name, at_arith_at(k)->source);
     }
+    if (all || strcmp(which, "suites") == 0) {
+        printf("suites (attest generate NAME -o DIR)\n");
+        for (int64_t k = 0; at_suite_at(k); k++)
+            printf("  %s\n", at_suite_at(k));
+    }
     if (all || strcmp(which, "faults") == 0) {
-        printf("faults (attest check scalar CASE --fault NAME@N,head=H)\n");
+        printf("faults (attest check scalar CASE --fault NAME@N,head=H,p=bf16)\n");
         for (int64_t k = 0; at_mutant_at(k); k++)
-            printf("  %-22s %s\n", at_mutant_at(k)->name, at_mutant_at(k)->what);
+            printf("  %-18s %-8s fails %-7s %s\n", at_mutant_at(k)->name,
+                   at_mutant_at(k)->of ? at_mutant_at(k)->of : "", at_mutant_at(k)->arith,
+                   at_mutant_at(k)->what);
     }
 }
 

@@ -75,10 +75,10 @@ struct seconds roof_fma(double flops, double time, int64_t k, bool wide, int thr
 {
     const struct kernels *f = kernels_at(k);
     struct seconds start = seconds_now(), took;
-    double done = some_flops(f, wide, 100000);
+    double done = 0;
+    (void)some_flops(f, wide, 100000); /* how many make up the time? */
     int64_t n = (int64_t)(100000 * time / seconds_since(start).cpu);
     start = seconds_now();
-    done = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : done)
     done += some_flops(f, wide, n);
     took = seconds_since(start);

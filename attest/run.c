@@ -40,8 +40,15 @@ int run_run(const struct options *o)
     }
     if (!open_case(o, o->file[1], &x, &said))
         return refuse(&said);
-    bool done = engine_result(o->file[0], o, &x, &got, &arith, &said) &&
-                write_result(&x, &got, o->out, &said);
+    int status = MISUSE;
+    if (is_plugin(o->file[0]))
+        status = plugin_result(o, &x, &got, &arith, &said);
+    else if (engine_result(o->file[0], o, &x, &got, &arith, &said))
+        status = PASS;
+    if (status == PASS && !write_result(&x, &got, o->out, &said))
+        status = MISUSE;
     at_case_free(&x);
-    return done ? PASS : refuse(&said);
+    if (status != PASS)
+        refuse(&said);
+    return status;
 }

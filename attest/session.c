@@ -75,10 +75,19 @@ static bool add_step(struct session *s, struct entry *e, const struct at_arith *
                     &e->step[e->steps++], said);
 }
 
+/* The bound of the case's rows; of an exact case, 0 where the arithmetic makes no error. */
+static bool bound_of(struct session *s, const struct at_arith *arith, struct at_said *said)
+{
+    if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+        return false;
+    at_exact_claim(at_case_exact(&s->x), arith, s->x.a.v.dtype, &s->truth);
+    return true;
+}
+
 static bool judge_held(struct session *s, struct entry *e, const struct at_arith *arith,
                        struct at_said *said)
 {
-    if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said) || !add_step(s, e, arith, said))
+    if (!bound_of(s, arith, said) || !add_step(s, e, arith, said))
         return false;
     e->outcome = e->step[0].outcome;
     return true;
@@ -98,7 +107,7 @@ static bool judge_ladders(struct session *s, struct at_said *said)
             continue;
         seen[n++] = dtype;
         for (int64_t r = 0; ladder_at(dtype, r); r++) {
-            if (!at_judge_bound(&s->x.a, s->rows, ladder_at(dtype, r), &s->truth, said))
+            if (!bound_of(s, ladder_at(dtype, r), said))
                 return false;
             for (int64_t e = 0; e < s->entries; e++)
                 if (s->entry[e].ladder && s->entry[e].result->got.out.dtype == dtype &&
@@ -135,22 +144,73 @@ static bool judge_all(struct session *s, struct at_said *said)
     return judge_ladders(s, said);
 }
 
+/* -- Diagnosis ------------------------------------------------------------------------------- */
+
+/* The bound in truth is the last arithmetic's; of several results each needs its own again. */
+static bool diagnose(struct session *s, struct at_said *said)
+{
+    for (int64_t k = 0; k < s->entries; k++) {
+        struct entry *e = &s->entry[k];
+        bool fails = e->outcome == AT_FAIL && e->step[e->steps - 1].outcome == AT_FAIL;
+        if (!fails || s->o->no_diagnose || s->o->brief)
+            continue;
+        const struct at_arith *arith = &e->step[e->steps - 1].arith;
+        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+            return false;
+        if (!at_diagnose(&s->x.a, &e->result->got, s->rows, arith, &s->truth, &e->fault))
+            return at_say(said, "%s: no memory for the diagnosis", s->x.path);
+        e->diagnosed = true;
+    }
+    return true;
+}
+
+/* The second line: over pinned results that the bound lets pass. Its failure is a failure. */
+static bool second_line(struct session *s, struct at_said *said)
+{
+    for (int64_t k = 0; k < s->entries && s->o->alarm > 0; k++) {
+        struct entry *e = &s->entry[k];
+        if (e->ladder || e->steps != 1)
+            continue;
+        const struct at_arith *arith = &e->step[0].arith;
+        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+            return false;
+        if (at_statistics(&s->x.a, arith, &e->result->got.out, s->rows, &s->truth, s->o->alarm,
+                          &e->second) != AT_OK)
+            return at_say(said, "%s: no memory for the second line", s->x.path);
+        if (e->second.applies && e->second.fails)
+            e->outcome = AT_FAIL;
+    }
+    return true;
+}
+
 /* -- The whole ------------------------------------------------------------------------------- */
+
+/* As the options say; else those that the file says; else by cost. */
+static bool rows_of(struct session *s, struct at_said *said)
+{
+    struct at_rows rows = {-1, NULL};
+    if (s->o->rows == -2 && !s->o->one_row && !at_case_rows(&s->x, &rows, said))
+        return false;
+    if (rows.n >= 0)
+        s->rows = rows;
+    return rows.n >= 0 || choose_rows(s->o, &s->x.a, &s->rows, said);
+}
 
 bool session_judge(struct session *s, struct at_said *said)
 {
     const struct at_attention *a = &s->x.a;
     s->all = a->q.dim[0] * a->q.dim[1] * a->q.dim[2];
-    if (!choose_rows(s->o, a, &s->rows, said))
+    if (!rows_of(s, said))
         return false;
     if (s->rows.n == 0)
         return at_say(said, "%s: tensor q: no rows found, expected one to judge", s->x.path);
     double start = now();
-    bool done = at_judge_truth(a, s->rows, progress_of("truth"), &s->truth, said);
+    bool done =
+        at_judge_truth(a, s->rows, truth_fast(s->o, true), progress_of("truth"), &s->truth, said);
     progress_done();
     s->seconds = now() - start;
     s->largest = at_largest_value(a);
-    return done && judge_all(s, said);
+    return done && judge_all(s, said) && second_line(s, said) && diagnose(s, said);
 }
 
 int session_status(const struct session *s)

@@ -100,7 +100,8 @@ int run_truth(const struct options *o)
     if (!open_case(o, o->file[0], &x, &said))
         return refuse(&said);
     bool done = choose_rows(o, &x.a, &rows, &said);
-    if (done && (done = at_judge_truth(&x.a, rows, progress_of("truth"), &y, &said))) {
+    if (done && (done = at_judge_truth(&x.a, rows, truth_fast(o, false), progress_of("truth"), &y,
+                                       &said))) {
         progress_done();
         done = write_truth(o, &x, rows, &y, &said);
         at_answer_free(&y);

@@ -14,6 +14,7 @@
  * SPDX-License-Identifier: MIT */
 #include "launch.cuh"
 #include "micro.cuh"
+#include "steps.cuh"
 
 template <int W_, int BR_, int BC_, int TX_, int TY_, int BLOCKS_> struct shape {
     static constexpr int W = W_, BR = BR_, BC = BC_, TX = TX_, TY = TY_, NT = TX * TY;
@@ -24,124 +25,16 @@ template <int W_, int BR_, int BC_, int TX_, int TY_, int BLOCKS_> struct shape 
     static_assert(RM * KM <= 64 && RM <= TX && TX <= 32, "hidden keys are 64 bits; l by shuffle");
 };
 
-/* Where a block and its thread stand. lo, hi: the keys that each row sees, in shared memory. */
-struct place {
-    int b, h, row0, j0, tx, ty;
-    shared<int> lo, hi;
-};
-
-/* Raw to finished scores. Where not every score is scale*raw of a visible key, the thread's own
- * cells of P serve as its array, so that one rolled loop can ask everything of every key. Returns a
- * bit for each hidden key; its score is -inf, so that it does not count in the maximum. */
-template <class S>
-static __device__ inline uint64_t scores(at_real (&s)[S::RM][S::KM], shared<at_real> P,
-                                         const struct args &p, const struct place &w, bool simple)
-{
-    uint64_t hidden = 0;
-#pragma unroll
-    for (int x = 0; x < S::RM * S::KM; x++) {
-        int r = w.ty + x / S::KM * S::TY, k = w.tx + x % S::KM * S::TX;
-        if (simple)
-            s[x / S::KM][x % S::KM] *= p.scale;
-        else
-            P[r * S::LP + k] = s[x / S::KM][x % S::KM];
-    }
-    if (simple)
-        return 0;
-#pragma unroll 1
-    for (int x = 0; x < S::RM * S::KM; x++) {
-        int r = w.ty + x / S::KM * S::TY, k = w.tx + x % S::KM * S::TX;
-        int i = w.row0 + r, j = w.j0 + k;
-        at_real y = -(at_real)INFINITY;
-        if (k < (int)p.a.plan.bc && j >= w.lo[r] && j < w.hi[r] && seen(&p, w.b, w.h, i, j))
-            y = scored(&p, P[r * S::LP + k], w.b, w.h, i, j);
-        else
-            hidden |= (uint64_t)1 << x;
-        P[r * S::LP + k] = y;
-    }
-#pragma unroll
-    for (int x = 0; x < S::RM * S::KM; x++)
-        s[x / S::KM][x % S::KM] = P[(w.ty + x / S::KM * S::TY) * S::LP + w.tx + x % S::KM * S::TX];
-    return hidden;
-}
-
-/* The tile's reference m of each row, a = what the row's earlier sums are worth under it, and the
- * weights into P. */
-template <class S>
-static __device__ inline void weights(const at_real (&s)[S::RM][S::KM], at_real (&m)[S::RM],
-                                      at_real (&a)[S::RM], shared<at_real> P, int tx, int ty)
-{
-#pragma unroll
-    for (int i = 0; i < S::RM; i++) {
-        at_real top = m[i];
-#pragma unroll
-        for (int k = 0; k < S::KM; k++)
-            top = at_larger(top, s[i][k]);
-#pragma unroll
-        for (int lane = S::TX / 2; lane > 0; lane /= 2)
-            top = at_larger(top, __shfl_xor_sync(~0u, top, lane));
-        top = top + 0; /* of two zeros the positive one */
-        a[i] = at_worth(m[i], top);
-        m[i] = top;
-#pragma unroll
-        for (int k = 0; k < S::KM; k++)
-            P[(ty + S::TY * i) * S::LP + tx + S::TX * k] = at_weight(s[i][k], top);
-    }
-}
-
-/* The thread's own weights, marked where a value is not to be read. */
-template <class S>
-static __device__ inline void mark(shared<at_real> P, uint64_t hidden, const struct args &p,
-                                   const struct place &w)
-{
-#pragma unroll 1
-    for (int x = 0; x < S::RM * S::KM; x++) {
-        int r = w.ty + x / S::KM * S::TY, k = w.tx + x % S::KM * S::TX;
-        P[r * S::LP + k] =
-            marked(&p, P[r * S::LP + k], hidden >> x & 1, w.b, w.h, w.row0 + r, w.j0 + k);
-    }
-}
-
-/* Rows of u to where they go, through own cells of shared memory: one rolled loop for all. */
-template <class S>
-static __device__ inline void
-finish(const at_real (&m)[S::RM], const at_real (&l)[S::RM], const at_real (&u)[S::RM][S::CM * 4],
-       shared<at_real> U, shared<at_real> P, const struct args &p, const struct place &w, int c0)
-{
-#pragma unroll
-    for (int i = 0; i < S::RM; i++) {
-        int r = w.ty + S::TY * i;
-        P[r * S::LP + w.tx] = m[i], P[r * S::LP + w.tx + S::TX] = l[i];
-#pragma unroll
-        for (int c = 0; c < S::CM * 4; c++)
-            U[r * S::LD + 4 * (w.tx + c / 4 * S::TX) + c % 4] = u[i][c];
-    }
-    int64_t rows = at_rows_of(&p.a, &p.z, w.b), end = p.ragged ? rows : p.z.Sq;
-#pragma unroll 1
-    for (int x = 0; x < S::RM * S::CM; x++) {
-        int r = w.ty + S::TY * (x / S::CM), c = 4 * (w.tx + x % S::CM * S::TX);
-        at_real part[4];
-        struct at_row row = {P[r * S::LP + w.tx], P[r * S::LP + w.tx + S::TX], part};
-        load4(part, U + (r * S::LD + c));
-        if (w.row0 + r >= rows)
-            at_row_clear(&row, -(at_real)INFINITY, 4);
-        if (w.row0 + r < end)
-            row_out(&p, &row, w.b, w.h, w.row0 + r, c0 + c, 4);
-    }
-}
-
 /* blockIdx.x: head, sequence, panel of Dv; blockIdx.y: rows, those that see most first. */
-template <class S>
-static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
-    attend(const __grid_constant__ struct args p)
+template <class S, class A>
+static __global__ void __launch_bounds__(S::NT, S::BLOCKS) attend(const __grid_constant__ A p)
 {
     constexpr int RM = S::RM, KM = S::KM, CM = S::CM;
-    const struct at_attention &a = p.a;
-    const struct at_sizes &z = p.z;
     ARENA(all);
     shared<at_real> Q = all.take<at_real>(S::BR * S::LD), KV = all.take<at_real>(S::BC * S::LD);
     shared<at_real> P = all.take<at_real>(S::BR * S::LP);
-    int bc = (int)a.plan.bc, Hq = (int)z.Hq, B = (int)z.B, x = (int)blockIdx.x;
+    int bc = p.bc, Hq = (int)p.z.Hq, B = (int)p.z.B, D = A::FEW ? S::W : (int)p.z.D,
+        x = (int)blockIdx.x;
     struct place w = {x / Hq % B,
                       x % Hq,
                       (int)(gridDim.y - 1 - blockIdx.y) * S::BR,
@@ -150,13 +43,11 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
                       (int)threadIdx.x / S::TX,
                       all.take<int>(S::BR),
                       all.take<int>(S::BR)};
-    int c0 = x / (Hq * B) * S::W, g = w.h / (int)z.group, rows = (int)at_rows_of(&a, &z, w.b);
+    int c0 = x / (Hq * B) * S::W, g = w.h / (int)p.z.group, rows = rows_of(p, w.b);
     struct range mine = {w.row0, (int)at_min(w.row0 + S::BR, rows)};
     struct range first = keys_of(&p, w.b, w.row0), last = keys_of(&p, w.b, mine.hi - 1);
     struct range block = {first.lo, last.hi}; /* spans move on with i: these bound them all */
-    struct source q = {&a.q, &a.score.qscale, w.b, w.h, false, p.direct_q};
-    struct source k = {&a.k, &a.score.kscale, w.b, g, true, p.direct_k};
-    struct source v = {&a.v, &a.score.vscale, w.b, g, true, p.direct_v};
+    auto q = q_of<at_real>(p, w.b, w.h), k = k_of<at_real>(p, w.b, g), v = v_of<at_real>(p, w.b, g);
     for (int r = (int)threadIdx.x; r < S::BR; r += S::NT) {
         struct range one = keys_of(&p, w.b, w.row0 + r);
         w.lo[r] = one.lo, w.hi[r] = one.hi;
@@ -167,27 +58,26 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
     w.j0 = block.lo / bc * bc;
     bool work = mine.lo < mine.hi && w.j0 < block.hi;
     if (work) {
-        stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, 0);
-        stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0, block, 0);
+        stage<S::BR, S::W, S::LD, S::NT>(Q, p, q, w.row0, mine, 0);
+        stage<S::BC, S::W, S::LD, S::NT>(KV, p, k, w.j0, block, 0);
     }
     for (; work && w.j0 < block.hi; w.j0 += bc) { /* key tiles */
         at_real s[RM][KM] = {}, worth[RM], lt = 0, ut[RM][CM * 4] = {};
-        bool whole = w.j0 >= last.lo && w.j0 + S::BC <= first.hi && bc == S::BC && !p.sparse &&
-                     !at_drops(&a);
+        bool whole = w.j0 >= last.lo && w.j0 + S::BC <= first.hi && bc == S::BC && simple(p);
         wait_copies<0>();
         __syncthreads(); /* Q and K are here */
         products<S>(s, Q, KV, w.tx, w.ty);
-        for (int d = S::W; d < (int)z.D; d += S::W) { /* panels of columns */
-            __syncthreads();                          /* the panel before is read */
-            stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, d);
-            stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0, block, d);
+        for (int d = S::W; d < D; d += S::W) { /* panels of columns */
+            __syncthreads();                   /* the panel before is read */
+            stage<S::BR, S::W, S::LD, S::NT>(Q, p, q, w.row0, mine, d);
+            stage<S::BC, S::W, S::LD, S::NT>(KV, p, k, w.j0, block, d);
             wait_copies<0>();
             __syncthreads(); /* this one is here */
             products<S>(s, Q, KV, w.tx, w.ty);
         }
-        uint64_t hidden = scores<S>(s, P, p, w, whole && p.plain && a.plan.lanes == 1);
+        uint64_t hidden = finished<S>(s, P, p, w, whole);
         __syncthreads(); /* Q and K are read */
-        stage<S::BC, S::W, S::LD, S::NT>(KV, &a, v, w.j0, block, c0);
+        stage<S::BC, S::W, S::LD, S::NT>(KV, p, v, w.j0, block, c0);
         weights<S>(s, m, worth, P, w.tx, w.ty);
         if (!whole)
             mark<S>(P, hidden, p, w);
@@ -207,20 +97,31 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
         __syncthreads(); /* V and P are read */
         if (w.j0 + bc >= block.hi)
             break;
-        if (z.D > S::W)
-            stage<S::BR, S::W, S::LD, S::NT>(Q, &a, q, w.row0, mine, 0);
-        stage<S::BC, S::W, S::LD, S::NT>(KV, &a, k, w.j0 + bc, block, 0);
+        if (D > S::W)
+            stage<S::BR, S::W, S::LD, S::NT>(Q, p, q, w.row0, mine, 0);
+        stage<S::BC, S::W, S::LD, S::NT>(KV, p, k, w.j0 + bc, block, 0);
     }
     finish<S>(m, l, u, Q, P, p, w, c0);
 }
 
 /* -- Host -------------------------------------------------------------------------------------- */
 
+/* Rows of out take four numbers of the working type at a time. */
+static inline bool fours(const struct args *p)
+{
+    struct at_view none = {};
+    return p->direct_q && p->direct_k && p->direct_v && p->z.Dv % 4 == 0 &&
+           direct(&p->to.out, &none, AT_BITS == 32 ? AT_F32 : AT_F64);
+}
+
 template <class S> static enum at_status go(struct job *x)
 {
+    struct few few;
     int64_t panels = (x->p.z.Dv + S::W - 1) / S::W, blocks = (x->p.z.Sq + S::BR - 1) / S::BR;
-    return launch(x, attend<S>, "attend", x->p.z.Hq * x->p.z.B * panels, blocks, 1, S::NT,
-                  S::bytes);
+    int64_t heads = x->p.z.Hq * x->p.z.B * panels;
+    if (asks_few(&x->p, S::W, &few) && fours(&x->p))
+        return launch(few, attend<S, struct few>, "attend", heads, blocks, 1, S::NT, S::bytes);
+    return launch(x->p, attend<S, struct args>, "attend", heads, blocks, 1, S::NT, S::bytes);
 }
 
 /*                  W  BR   BC  TX  TY  blocks */

@@ -10,170 +10,70 @@
  * the maxima before it, so they are found side by side; in sequence remain two products and a sum.
  *
  * K and V stay as stored where they are bf16 (T), else become the working type on their way.
- * Not here: other merge orders and more than SPLITS splits (at_forward). SPDX-License-Identifier:
- * MIT */
-#include "launch.cuh"
-#include "splits.cuh"
-
-template <class T_, int W_, int KEYS_> struct form {
-    typedef T_ T;
-    static constexpr int W = W_, KEYS = KEYS_, G = 4, NT = 128, HT = G * KEYS / NT;
-    static constexpr int C = sizeof(T) == 2 ? 8 : 4;   /* columns that one load brings */
-    static constexpr int LD = W + 16 / (int)sizeof(T); /* eight keys' vectors fall in eight banks */
-    static_assert(KEYS % 32 == 0 && W <= 128 && W % 8 == 0, "a warp is one pair, 4 columns a lane");
-};
-
-static __device__ inline void load(at_real (&y)[4], shared<at_real> x) { load4(y, x); }
-#if AT_BITS == 32
-static __device__ inline void load(float (&y)[8], shared<uint16_t> x) { load8(y, x); }
-#endif
-
-/* All columns of the four queries, D rounded up to panels; zero where there is none. */
-template <class F>
-static __device__ inline void queries(shared<at_real> Q, const struct args &p, const struct quad &w,
-                                      int width)
-{
-    const struct at_view *q = &p.a.q, *scale = &p.a.score.qscale;
-    for (int t = (int)threadIdx.x; t < F::G * width; t += F::NT) {
-        int x = w.x0 + t / width, c = t % width, i = row_of(p, x), h = head_of(p, w.g, x);
-        at_real y = 0;
-        if (x < w.pairs && c < (int)p.z.D)
-            y = at_load(q, at_row_offset(&p.a, q, w.b, h, i) + c * q->stride[3]);
-        if (x < w.pairs && scale->data)
-            y = y * at_load(scale, at_offset(scale, w.b, h, i, 0));
-        Q[t] = y;
-    }
-}
-
-/* s[t] += sum of W columns of the thread's key and of pairs first + t. */
-template <class F>
-static __device__ inline void products(at_real (&s)[F::HT], shared<at_real> Q,
-                                       shared<typename F::T> K, int width)
-{
-#pragma unroll 4
-    for (int c = 0; c < F::W; c += F::C) {
-        at_real k[F::C], q[4];
-        load(k, K + c);
-#pragma unroll
-        for (int x = 0; x < F::C * F::HT / 4; x++) {
-            int t = x % F::HT, e = x / F::HT * 4;
-            load4(q, Q + (t * width + c + e));
-#pragma unroll
-            for (int y = 0; y < 4; y++)
-                s[t] = at_fma(q[y], k[e + y], s[t]);
-        }
-    }
-}
-
-/* Scores of one pair to weights, by one warp; m moves on; what earlier sums are worth is returned.
- */
-template <class F>
-static __device__ inline at_real weights(shared<at_real> P, shared<int> hidden, at_real &m,
-                                         const struct args &p, const struct quad &w, int j0,
-                                         bool whole)
-{
-    int lane = (int)threadIdx.x % 32, x = w.x0 + (int)threadIdx.x / 32;
-    at_real top = m, before = m;
-    for (int t = lane; t < F::KEYS; t += 32)
-        top = at_larger(top, P[t]);
-    for (int t = 16; t > 0; t /= 2)
-        top = at_larger(top, __shfl_xor_sync(~0u, top, t));
-    m = top + 0; /* of two zeros the positive one */
-    for (int t = lane; t < F::KEYS; t += 32) {
-        at_real y = at_weight(P[t], m);
-        if (!whole)
-            y = marked(&p, y, hidden[t], w.b, head_of(p, w.g, x), row_of(p, x), j0 + t);
-        P[t] = y;
-    }
-    return at_worth(before, m);
-}
-
-/* u = sum of p v over 4 columns, l = sum of p, in key order. MARKED: see tile.cuh. */
-template <class F, bool MARKED>
-static __device__ inline void weigh(at_real (&u)[4], at_real &l, shared<at_real> P,
-                                    shared<typename F::T> V)
-{
-#pragma unroll 4
-    for (int j = 0; j < F::KEYS; j += 4) {
-        at_real p[4], v[4];
-        load4(p, P + j);
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-            load4(v, V + (j + e) * F::W);
-            l += MARKED && p[e] < 0 ? -p[e] : p[e];
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-                if (!MARKED || !has_sign(p[e]))
-                    u[c] = at_fma(p[e], v[c], u[c]);
-        }
-    }
-}
+ * Not here: other merge orders and more than SPLITS splits (at_forward).
+ *
+ * SPDX-License-Identifier: MIT */
+#include "pairs.cuh"
 
 /* blockIdx.x: split, key head, sequence, four pairs, panel of Dv. */
-template <class F>
-static __global__ void __launch_bounds__(F::NT) decode(const __grid_constant__ struct args p)
+template <class F, class A>
+static __global__ void __launch_bounds__(F::NT, A::FEW ? 6 : 1) decode(const __grid_constant__ A p)
 {
-    const struct at_attention &a = p.a;
-    const struct at_sizes &z = p.z;
-    int Hkv = (int)z.Hkv, B = (int)z.B, group = (int)z.group, bc = (int)a.plan.bc, n = blockIdx.x;
-    int quads = ((int)z.Sq * group + F::G - 1) / F::G, width = ((int)z.D + F::W - 1) / F::W * F::W;
+    typedef typename F::T T;
+    int Hkv = (int)p.z.Hkv, B = (int)p.z.B, group = (int)p.z.group, bc = p.bc, n = blockIdx.x;
+    int quads = ((int)p.z.Sq * group + F::G - 1) / F::G;
+    int width = A::FEW ? F::W : ((int)p.z.D + F::W - 1) / F::W * F::W;
     ARENA(all);
     shared<at_real> Q = all.take<at_real>(F::G * width);
     shared<at_real> P = all.take<at_real>(F::G * F::KEYS);
     shared<int> hidden = all.take<int>(F::G * F::KEYS);
-    shared<typename F::T> K = all.take<typename F::T>(F::KEYS * F::LD);
-    shared<typename F::T> V = all.take<typename F::T>(F::KEYS * F::W);
+    shared<T> K = all.take<T>(F::KEYS * F::LD), V = all.take<T>(F::KEYS * F::W);
     struct quad w = {n / p.splits / Hkv % B, n / p.splits % Hkv,
                      n / p.splits / Hkv / B % quads * F::G, 0, n % p.splits};
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32,
         key = (int)threadIdx.x % F::KEYS;
     int first = (int)threadIdx.x / F::KEYS * F::HT, c0 = n / p.splits / Hkv / B / quads * F::W;
-    w.pairs = (int)at_rows_of(&a, &z, w.b) * group;
+    w.pairs = rows_of(p, w.b) * group;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion(); /* merge may be put in place; it waits for us */
+#endif
     struct range cut = {p.cut[w.split], p.cut[w.split + 1]};
-    int most = (int)at_min(w.x0 + F::G, w.pairs) - 1; /* the last pair */
+    int most = (int)at_min(w.x0 + F::G, w.pairs) - 1,
+        x = w.x0 + warp; /* the last pair, the warp's */
     struct range one = keys_of(&p, w.b, row_of(p, w.x0)), last = keys_of(&p, w.b, row_of(p, most));
-    struct range block = {(int)at_max(one.lo, cut.lo), (int)at_min(last.hi, cut.hi)};
+    struct range block = {(int)at_max(one.lo, cut.lo), (int)at_min(last.hi, cut.hi)}, own = {0, 0};
     if (most < w.x0)
         block.hi = block.lo;
     if (block.lo >= block.hi && p.splits > 1)
         return; /* merge does not ask for it */
-    struct source k = {&a.k, &a.score.kscale, w.b, w.g, true, p.direct_k};
-    struct source v = {&a.v, &a.score.vscale, w.b, w.g, true, p.direct_v};
+    if (A::FEW && x < w.pairs)
+        own = keys_of(&p, w.b, row_of(p, x));
+    own.lo = (int)at_max(own.lo, cut.lo), own.hi = (int)at_min(own.hi, cut.hi);
+    auto k = k_of<T>(p, w.b, w.g), v = v_of<T>(p, w.b, w.g);
     at_real m = -(at_real)INFINITY, l = 0, u[4] = {};
     int j0 = block.lo / bc * bc, column = 4 * (lane % (F::W / 4));
-    stage<F::KEYS, F::W, F::LD, F::NT>(K, &a, k, j0, block, 0);
-    stage<F::KEYS, F::W, F::W, F::NT>(V, &a, v, j0, block, c0);
+    stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0, block, 0);
+    stage<F::KEYS, F::W, F::W, F::NT>(V, p, v, j0, block, c0);
     queries<F>(Q, p, w, width);
     for (; j0 < block.hi; j0 += bc) { /* key tiles */
         at_real s[F::HT] = {}, lt = 0, ut[4] = {};
         bool whole = j0 >= at_max(last.lo, cut.lo) && j0 + F::KEYS <= at_min(one.hi, cut.hi) &&
-                     bc == F::KEYS && !p.sparse && !at_drops(&a);
+                     bc == F::KEYS && simple(p);
         wait_copies<1>();
         __syncthreads(); /* K is here */
         products<F>(s, Q + first * width, K + key * F::LD, width);
         for (int d = F::W; d < width; d += F::W) { /* panels of columns */
             __syncthreads();                       /* the panel before is read */
-            stage<F::KEYS, F::W, F::LD, F::NT>(K, &a, k, j0, block, d);
+            stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0, block, d);
             wait_copies<0>();
             __syncthreads(); /* this one is here */
             products<F>(s, Q + (first * width + d), K + key * F::LD, width);
         }
-        for (int t = 0; t < F::HT; t++) { /* scores of the thread's key */
-            int x = w.x0 + first + t, i = row_of(p, x), h = head_of(p, w.g, x), j = j0 + key;
-            struct range own = whole ? block : keys_of(&p, w.b, i);
-            bool sees = whole || (x < w.pairs && key < bc && j >= at_max(own.lo, cut.lo) &&
-                                  j < at_min(own.hi, cut.hi) && seen(&p, w.b, h, i, j));
-            if (whole && p.plain && a.plan.lanes == 1)
-                s[t] *= p.scale;
-            else
-                s[t] = sees && x < w.pairs ? scored(&p, s[t], w.b, h, i, j) : -(at_real)INFINITY;
-            P[(first + t) * F::KEYS + key] = s[t];
-            hidden[(first + t) * F::KEYS + key] = !sees;
-        }
+        finished<F>(P, hidden, s, p, w, key, first, j0, cut, whole);
         __syncthreads(); /* scores are here, K is read */
-        stage<F::KEYS, F::W, F::LD, F::NT>(K, &a, k, j0 + bc, block, 0);
-        at_real worth = weights<F>(P + warp * F::KEYS, hidden + warp * F::KEYS, m, p, w, j0, whole);
+        stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0 + bc, block, 0);
+        at_real worth =
+            weights<F>(P + warp * F::KEYS, hidden + warp * F::KEYS, m, p, w, j0, own, whole);
         wait_copies<1>();
         __syncthreads(); /* weights and V are here */
         if (whole)
@@ -184,7 +84,7 @@ static __global__ void __launch_bounds__(F::NT) decode(const __grid_constant__ s
         for (int c = 0; c < 4; c++)
             u[c] = at_take(worth, u[c], ut[c]);
         __syncthreads(); /* V and P are read */
-        stage<F::KEYS, F::W, F::W, F::NT>(V, &a, v, j0 + bc, block, c0);
+        stage<F::KEYS, F::W, F::W, F::NT>(V, p, v, j0 + bc, block, c0);
     }
     wait_copies<0>();
     struct at_row row = {m, l, u};
@@ -193,15 +93,26 @@ static __global__ void __launch_bounds__(F::NT) decode(const __grid_constant__ s
 
 /* -- Host -------------------------------------------------------------------------------------- */
 
+template <class F, class A> static enum at_status both(const A &p)
+{
+    int64_t quads = (p.z.Sq * p.z.group + F::G - 1) / F::G, panels = (p.z.Dv + F::W - 1) / F::W;
+    int64_t width = (p.z.D + F::W - 1) / F::W * F::W, real = sizeof(at_real);
+    int64_t bytes = F::G * (width + F::KEYS) * real + F::G * F::KEYS * 4 +
+                    F::KEYS * (F::LD + F::W) * (int64_t)sizeof(typename F::T);
+    int64_t blocks = (int64_t)p.splits * p.z.Hkv * p.z.B * quads * panels;
+    enum at_status status = launch(p, decode<F, A>, "decode", blocks, 1, 1, F::NT, (int)bytes);
+    if (status == AT_OK && p.splits > 1)
+        status = launch(p, merge<A>, "merge", (int64_t)p.z.B * p.z.Hq * p.z.Sq, 1, 1, 128,
+                        4 * SPLITS * (int)real, true);
+    return status;
+}
+
 template <class F> static enum at_status go(struct job *x)
 {
     struct args *p = &x->p;
-    int64_t quads = (p->z.Sq * p->z.group + F::G - 1) / F::G, panels = (p->z.Dv + F::W - 1) / F::W;
-    int64_t width = (p->z.D + F::W - 1) / F::W * F::W, real = sizeof(at_real);
-    int64_t rows = p->z.B * p->z.Hq * p->z.Sq, states = rows * p->splits;
-    int64_t bytes = F::G * (width + F::KEYS) * real + F::G * F::KEYS * 4 +
-                    F::KEYS * (F::LD + F::W) * (int64_t)sizeof(typename F::T);
-    p->width = (int)(panels * F::W);
+    struct few few;
+    int64_t states = p->z.B * p->z.Hq * p->z.Sq * p->splits, real = sizeof(at_real);
+    p->width = (int)((p->z.Dv + F::W - 1) / F::W * F::W);
     void *m = p->m, *l = p->l, *u = p->u;
     enum at_status status = AT_OK;
     if (p->splits > 1 && !p->u) { /* kept for later launches of this job */
@@ -210,12 +121,11 @@ template <class F> static enum at_status go(struct job *x)
         status = status == AT_OK ? take(x, (size_t)(states * p->width * real), &u) : status;
         p->m = (at_real *)m, p->l = (at_real *)l, p->u = (at_real *)u;
     }
-    if (status == AT_OK)
-        status = launch(x, decode<F>, "decode", p->splits * p->z.Hkv * p->z.B * quads * panels, 1,
-                        1, F::NT, (int)bytes);
-    if (status == AT_OK && p->splits > 1)
-        status = launch(x, merge, "merge", rows, 1, 1, 128, 4 * SPLITS * (int)real, true);
-    return status;
+    if (status != AT_OK)
+        return status;
+    if ((sizeof(typename F::T) == 2 || (p->direct_k && p->direct_v)) && asks_few(p, F::W, &few))
+        return both<F>(few);
+    return both<F>(*p);
 }
 
 static enum at_status dispatch(struct at_gpu_job *job)

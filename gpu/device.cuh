@@ -258,7 +258,7 @@ static inline void examine(struct args *p, const struct at_attention *a)
     p->scale = at_rounded(s->scale);
     p->gain = at_drops(a) ? at_rounded(at_gain(a->dropout.p)) : 1;
     p->a.plan.cut = NULL;
-    p->splits = 1;
+    p->splits = 1, p->bc = (int)a->plan.bc;
 }
 
 /* The split points of a plan, for a kernel that takes all splits in one launch. */

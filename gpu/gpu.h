@@ -38,7 +38,7 @@ at_gpu_run at_mma_cuda, at_wgmma_cuda;
 
 /* -- The emulation (emulate.h) ----------------------------------------------------------------- */
 
-/* A test seeds a fault with the first four, and reads the lines afterwards. */
+/* A test seeds a fault with the first four, and reads the last two afterwards. */
 struct at_emulation {
     int skip_line;     /* barriers at this line of a kernel's file are not kept */
     bool skip_lone;    /* ... by thread 0 alone */
@@ -46,6 +46,7 @@ struct at_emulation {
     int shrink;        /* shared arrays end this many elements early */
     bool device_tiles; /* tile shapes as on the device, not the small ones */
     uint64_t lines[8]; /* bit n: a barrier at line n was met */
+    bool few;          /* the last launch was of a short descriptor (few.cuh) */
 };
 struct at_emulation *at_emulation(void);
 

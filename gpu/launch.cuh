@@ -4,14 +4,16 @@
 #define LAUNCH_CUH
 
 #include "device.cuh"
+#include "few.cuh"
 
 /* -- Launches ---------------------------------------------------------------------------------- */
 
 /* threads a block, bytes of shared memory a block; after: may start before the launch ahead of it
  * has ended, and waits by itself. An empty grid is no launch. */
-static inline enum at_status launch(struct job *x, void (*kernel)(const struct args),
-                                    const char *name, int64_t gx, int64_t gy, int64_t gz,
-                                    unsigned threads, int bytes, bool after = false)
+template <class A>
+static inline enum at_status launch(const A &p, void (*kernel)(const A), const char *name,
+                                    int64_t gx, int64_t gy, int64_t gz, unsigned threads, int bytes,
+                                    bool after = false)
 {
     struct at_gpu_evidence *note = at_gpu_note();
     if (gx == 0 || gy == 0 || gz == 0)
@@ -32,15 +34,19 @@ static inline enum at_status launch(struct job *x, void (*kernel)(const struct a
     cudaLaunchAttribute overlap;
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
+    int device = 0, major = 0; /* before sm_90 a launch waits for the one before */
+    if (after && cudaGetDevice(&device) == cudaSuccess)
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     cudaLaunchConfig_t how = {};
     how.gridDim = grid, how.blockDim = dim3(threads), how.dynamicSmemBytes = (size_t)bytes;
-    how.attrs = &overlap, how.numAttrs = after ? 1 : 0;
+    how.attrs = &overlap, how.numAttrs = after && major >= 9 ? 1 : 0;
     if (status == AT_OK)
-        status = checked(cudaLaunchKernelEx(&how, kernel, x->p), name);
+        status = checked(cudaLaunchKernelEx(&how, kernel, p), name);
     return status;
 #else
     (void)after;
-    if (!emulate::launch(kernel, grid, threads, (size_t)bytes, x->p))
+    at_emulation()->few = A::FEW;
+    if (!emulate::launch(kernel, grid, threads, (size_t)bytes, p))
         return trouble(AT_ERR_UNSUPPORTED, name, emulate::fault_text);
     return AT_OK;
 #endif

@@ -109,7 +109,7 @@ static __device__ inline void weigh(float (&u)[S::WM][S::D / 8][4],
 }
 
 /* blockIdx.x: head and sequence; blockIdx.y: rows, those that see most first. */
-template <class S>
+template <class S, bool PAGED>
 static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
     attend_mma(const __grid_constant__ struct args p)
 {
@@ -125,8 +125,8 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
     struct range mine = {row0, min(row0 + S::BR, (int)at_rows_of(&p.a, &p.z, b))};
     struct range first = keys_of(&p, b, row0), last = keys_of(&p, b, mine.hi - 1);
     struct range block = {first.lo, mine.lo < mine.hi ? last.hi : first.lo};
-    struct source q = {&p.a.q, NULL, b, h, false, true};
-    struct source k = {&p.a.k, NULL, b, g, true, true}, v = {&p.a.v, NULL, b, g, true, true};
+    auto q = rows_from<false>(p, p.a.q, b, h, false);
+    auto k = rows_from<PAGED>(p, p.a.k, b, g, true), v = rows_from<PAGED>(p, p.a.v, b, g, true);
     float u[WM][D / 8][4] = {}, m[WM][2], l[WM][2] = {}, old;
 #pragma unroll
     for (int w = 0; w < WM * 2; w++)
@@ -195,8 +195,10 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
 
 template <class S> static enum at_status go(struct job *x)
 {
-    return launch(x, attend_mma<S>, "attend_mma", x->p.z.Hq * x->p.z.B,
-                  (x->p.z.Sq + S::BR - 1) / S::BR, 1, S::NT, S::bytes);
+    int64_t heads = x->p.z.Hq * x->p.z.B, blocks = (x->p.z.Sq + S::BR - 1) / S::BR;
+    void (*kernel)(const struct args) =
+        x->p.a.pages.table ? attend_mma<S, true> : attend_mma<S, false>;
+    return launch(x->p, kernel, "attend_mma", heads, blocks, 1, S::NT, S::bytes);
 }
 
 /*                      T    D   BC  WM NW blocks */

@@ -12,15 +12,19 @@ struct quad {
     int b, g, x0, pairs, split;
 };
 
-static __device__ inline int row_of(const struct args &p, int x) { return x / (int)p.z.group; }
-static __device__ inline int head_of(const struct args &p, int g, int x)
+template <class A> static __device__ inline int row_of(const A &p, int x)
+{
+    return x / (int)p.z.group;
+}
+template <class A> static __device__ inline int head_of(const A &p, int g, int x)
 {
     return g * (int)p.z.group + x % (int)p.z.group;
 }
 
 /* Columns c .. c+3 of a pair's row: the state of the split, or where there is one split, the end.
  */
-static __device__ inline void store(const struct args &p, const struct quad &w, int warp, int c,
+template <class A>
+static __device__ inline void store(const A &p, const struct quad &w, int warp, int c,
                                     struct at_row &row)
 {
     int x = w.x0 + warp, i = row_of(p, x), h = head_of(p, w.g, x);
@@ -40,11 +44,27 @@ static __device__ inline void store(const struct args &p, const struct quad &w, 
         p.u[at * p.width + c + e] = row.u[e];
 }
 
+enum { AT_ONCE = 32 }; /* loads in flight */
+
+/* Column c of the states of splits s0 .. of row n, where there are keys. */
+template <class A>
+static __device__ inline void fetch(at_real (&x)[AT_ONCE], const A &p, int n, int c, int s0,
+                                    struct range seen)
+{
+    const at_real *part = p.u + ((int64_t)n * p.splits + s0) * p.width + c;
+#pragma unroll
+    for (int s = 0; s < AT_ONCE; s++) {
+        bool some = s0 + s < p.splits && c < (int)p.z.Dv &&
+                    at_max(p.cut[s0 + s], seen.lo) < at_min(p.cut[s0 + s + 1], seen.hi);
+        x[s] = some ? part[(int64_t)s * p.width] : 0;
+    }
+}
+
 /* One row a block, a column a thread: the states of its splits joined in key order, then the end.
  */
-static __global__ void merge(const __grid_constant__ struct args p)
+template <class A> static __global__ void merge(const __grid_constant__ A p)
 {
-    constexpr int BATCH = 32, NT = 128; /* loads in flight */
+    constexpr int NT = 128;
     int n = (int)blockIdx.x, S = (int)p.z.Sq, Hq = (int)p.z.Hq, b = n / S / Hq, i = n % S;
     ARENA(all);
     shared<at_real> m = all.take<at_real>(SPLITS), ls = all.take<at_real>(SPLITS);
@@ -52,29 +72,31 @@ static __global__ void merge(const __grid_constant__ struct args p)
     struct range seen = keys_of(&p, b, i); /* empty: rows past q_len too */
     int t = (int)threadIdx.x;
     bool mine = t < p.splits && at_max(p.cut[t], seen.lo) < at_min(p.cut[t + 1], seen.hi);
-    if (p.ragged && i >= (int)at_rows_of(&p.a, &p.z, b))
+    at_real x[AT_ONCE], before = -(at_real)INFINITY, top;
+    if (p.ragged && i >= rows_of(p, b))
         return;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize(); /* the splits' states are written */
+#endif
     m[t] = mine ? p.m[(int64_t)n * p.splits + t] : -(at_real)INFINITY;
     ls[t] = mine ? p.l[(int64_t)n * p.splits + t] : 0;
+    fetch(x, p, n, t, 0, seen);
     __syncthreads(); /* maxima and sums are here */
-    at_real before = -(at_real)INFINITY, top;
-    for (int x = 0; x < t; x++)
-        before = at_larger(before, m[x]);
+#pragma unroll 8
+    for (int y = 0; y < t && y < p.splits; y++)
+        before = at_larger(before, m[y]);
     top = at_larger(before, m[t]) + 0;
     a[t] = at_worth(before, top); /* of an empty split: 1, not used */
     f[t] = at_worth(m[t], top);
     __syncthreads(); /* factors are here */
     for (int c = t; c < (int)p.z.Dv; c += NT) {
-        at_real x[BATCH], u = 0;
+        at_real u = 0;
         struct at_row row = {-(at_real)INFINITY, 0, &u};
-        const at_real *part = p.u + (int64_t)n * p.splits * p.width + c;
-        for (int s0 = 0; s0 < p.splits; s0 += BATCH) {
+        for (int s0 = 0; s0 < p.splits; s0 += AT_ONCE) {
+            if (c > t || s0 > 0)
+                fetch(x, p, n, c, s0, seen);
 #pragma unroll
-            for (int s = 0; s < BATCH; s++)
-                x[s] = s0 + s < p.splits && ls[s0 + s] != 0 ? part[(int64_t)(s0 + s) * p.width] : 0;
-#pragma unroll
-            for (int s = 0; s < BATCH; s++) {
+            for (int s = 0; s < AT_ONCE; s++) {
                 if (s0 + s >= p.splits || ls[s0 + s] == 0)
                     continue;
                 bool empty = row.l == 0; /* chosen away: at_row_merge */

@@ -4,8 +4,9 @@
  * With c = scale log2 e:  p = 2^(s c - m c) in one fma,  P rounded to the input's format for P V, l
  * summed from the unrounded. A zero weight does not hide an infinite value (0 * inf is NaN): in a
  * tile that some row sees in part, non-finite values are zeroed in shared memory (`clean`) and
- * added back, from global memory, for the rows that see them (`unclean`). SPDX-License-Identifier:
- * MIT */
+ * added back, from global memory, for the rows that see them (`unclean`).
+ *
+ * SPDX-License-Identifier: MIT */
 #ifndef TENSOR_CUH
 #define TENSOR_CUH
 
@@ -68,6 +69,39 @@ static __device__ inline void stage16(uint16_t *tile, const struct at_attention 
         bool inside = first + r >= in.lo && first + r < in.hi;
         copy16(tile + L::at(r, c), inside ? from : data, inside);
     }
+}
+
+/* ... one stride apart. */
+template <class L, int NT>
+static __device__ inline void stage16(uint16_t *tile, const struct at_attention *,
+                                      const struct rows &s, int first, struct range in)
+{
+    constexpr int C = L::D / 8, STEP = NT / C;
+    int r0 = (int)threadIdx.x / C, c = (int)threadIdx.x % C;
+    const uint16_t *data = (const uint16_t *)s.data, *from = data + (first + r0) * s.stride + c * 8;
+    unsigned lo = (unsigned)(first + r0 - in.lo), n = (unsigned)(in.hi - in.lo);
+#pragma unroll 16
+    for (int x = 0; x < (L::ROWS + STEP - 1) / STEP; x++, from += STEP * s.stride) {
+        if (L::ROWS % STEP && r0 + x * STEP >= L::ROWS)
+            break;
+        bool inside = lo + x * STEP < n;
+        copy16(tile + L::at(r0 + x * STEP, c), inside ? from : data, inside);
+    }
+}
+
+/* Rows of q, or of keys, of one sequence and head: anywhere, or one stride apart. */
+template <bool PAGED, class X>
+static __device__ inline auto rows_from(const struct args &p, const X &x, int b, int h, bool keys)
+{
+    struct source s = {&x, NULL, b, h, keys, true};
+    if constexpr (PAGED)
+        return s;
+    else
+        return rows{(const uint16_t *)x.data + (keys && p.a.score.kv_start
+                                                    ? at_offset(&x, 0, h, p.a.score.kv_start[b], 0)
+                                                : keys ? at_offset(&x, b, h, 0, 0)
+                                                       : at_row_offset(&p.a, &x, b, h, 0)),
+                    x.stride[2], 0};
 }
 
 /* Scores y of keys j + 8 (y/2) + y%2 that the row does not see become -inf. */

@@ -50,6 +50,16 @@ static __device__ inline void load4(double (&y)[4], const double *x)
     *(double2 *)(y + 2) = *(const double2 *)(x + 2);
 }
 
+static __device__ inline void store4(float *to, const float (&y)[4])
+{
+    *(float4 *)to = *(const float4 *)y;
+}
+static __device__ inline void store4(double *to, const double (&y)[4])
+{
+    *(double2 *)to = *(const double2 *)y;
+    *(double2 *)(to + 2) = *(const double2 *)(y + 2);
+}
+
 /* bf16 is the upper half of a float. */
 static __device__ inline void load_pair(float *y, unsigned w)
 {
@@ -79,6 +89,7 @@ static inline void load4(at_real (&y)[4], shared<at_real> x)
     for (int e = 0; e < 4; e++)
         y[e] = x[e];
 }
+static inline void store4(at_real *to, const at_real (&y)[4]) { memcpy(to, y, sizeof y); }
 template <int N> static inline void load_bf16(float (&y)[N], shared<uint16_t> x)
 {
     for (int e = 0; e < N; e++)
@@ -96,6 +107,7 @@ enum { SPLITS = 128 };
 
 /* The descriptor with device addresses, and what the host found out once. */
 struct args {
+    static constexpr bool FEW = false; /* see few.cuh */
     struct at_attention a;
     struct at_sizes z;
     struct at_span keys; /* of this launch */
@@ -110,7 +122,7 @@ struct args {
     float base2; /* tensor cores: scale log2 e; */
     bool pairs;  /* ... out takes two 16-bit numbers at a time */
     /* decode.cu: splits of the keys, and their states (row, split) and (row, split, column) */
-    int splits, cut[SPLITS + 1], width; /* width: of a row of u */
+    int bc, splits, cut[SPLITS + 1], width; /* width: of a row of u */
     at_real *m, *l, *u;
 };
 
@@ -122,10 +134,25 @@ struct source {
     bool keys, direct;
 };
 
+template <class T> static __device__ inline struct source q_of(const struct args &p, int b, int h)
+{
+    return {&p.a.q, &p.a.score.qscale, b, h, false, p.direct_q};
+}
+template <class T> static __device__ inline struct source k_of(const struct args &p, int b, int g)
+{
+    return {&p.a.k, &p.a.score.kscale, b, g, true, p.direct_k};
+}
+template <class T> static __device__ inline struct source v_of(const struct args &p, int b, int g)
+{
+    return {&p.a.v, &p.a.score.vscale, b, g, true, p.direct_v};
+}
+
 /* Rows or keys lo <= . < hi of a sequence, in 32 bits: registers are what the kernels lack. */
 struct range {
     int lo, hi;
 };
+
+AT_FN int rows_of(const struct args &p, int b) { return (int)at_rows_of(&p.a, &p.z, b); }
 
 /* The keys of this launch that row i sees, by length, window and causality. */
 AT_FN struct range keys_of(const struct args *p, int b, int i)
@@ -145,9 +172,10 @@ AT_FN int64_t source_offset(const struct at_attention *a, const struct source *s
 /* Rows first .. first+ROWS-1, columns c0 .. c0+W-1; what is not among `in` or the tensor's columns
  * becomes zero and is not read. The copies are committed as one group. */
 template <int ROWS, int W, int LD, int NT, class T>
-static __device__ inline void stage(shared<T> tile, const struct at_attention *a,
-                                    const struct source &s, int first, struct range in, int c0)
+static __device__ inline void stage(shared<T> tile, const struct args &p, const struct source &s,
+                                    int first, struct range in, int c0)
 {
+    const struct at_attention *a = &p.a;
     constexpr int E = 16 / sizeof(T);
     const T *data = (const T *)s.x->data;
     bool near = !s.keys || !a->pages.table; /* rows lie one stride apart */
@@ -206,6 +234,9 @@ AT_FN bool seen(const struct args *p, int64_t b, int64_t h, int64_t i, int64_t j
 {
     return !p->sparse || at_shown(&p->a, b, h, i, j);
 }
+
+/* No weight but those of keys outside a row's span is special. */
+AT_FN bool simple(const struct args &p) { return !p.sparse && !at_drops(&p.a); }
 
 /* The finished score of a key that is seen, from its one-chain raw score. */
 AT_FAR at_real scored(const struct args *p, at_real raw, int64_t b, int64_t h, int64_t i, int64_t j)

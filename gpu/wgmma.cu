@@ -220,7 +220,7 @@ static __global__ void __launch_bounds__(S::NT) attend_wgmma(const __grid_consta
 
 template <class S> static enum at_status go(struct job *x)
 {
-    return launch(x, attend_wgmma<S>, "attend_wgmma", x->p.z.Hq * x->p.z.B,
+    return launch(x->p, attend_wgmma<S>, "attend_wgmma", x->p.z.Hq * x->p.z.B,
                   (x->p.z.Sq + S::BR - 1) / S::BR, 1, S::NT, S::bytes);
 }
 

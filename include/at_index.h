@@ -210,8 +210,8 @@ AT_FN bool at_kept(const struct at_attention *a, const struct at_sizes *z, int64
         return ((const unsigned char *)keep->data)[at_offset(keep, b, h, i, j)] != 0;
     uint64_t e = (uint64_t)(((b * z->Hq + h) * z->Sq + i) * z->Skv + j), n = e / 4;
     uint64_t offset = a->dropout.offset, seed = a->dropout.seed;
-    struct at_four x = {{(uint32_t)n, (uint32_t)(n >> 32), (uint32_t)offset,
-                         (uint32_t)(offset >> 32)}};
+    struct at_four x = {
+        {(uint32_t)n, (uint32_t)(n >> 32), (uint32_t)offset, (uint32_t)(offset >> 32)}};
     x = at_philox(x, (uint32_t)seed, (uint32_t)(seed >> 32));
     return x.word[e % 4] >= (uint32_t)(a->dropout.p * 0x1p32); /* exact: p < 1 */
 }

@@ -5,9 +5,10 @@
  *     tanh x = E/(E+2),  E = e^(2x) - 1 from the same q
  *
  * Errors, measured against MPFR (tests/check_math.c) in units of 2 eps = 1 ulp of 1: exp <= 1 (fp32
- * over every argument in check-long), log <= 1, tanh <= 3. exp is for arguments <= 40; it underflows
- * gradually and e^0 = 1 exactly; log is for arguments >= the smallest normal number. NaN in, NaN
- * out. Needs round to nearest, no contraction, no fast-math. SPDX-License-Identifier: MIT */
+ * over every argument in check-long), log <= 1, tanh <= 3. exp is for arguments <= 40; it
+ * underflows gradually and e^0 = 1 exactly; log is for arguments >= the smallest normal number. NaN
+ * in, NaN out. Needs round to nearest, no contraction, no fast-math. SPDX-License-Identifier: MIT
+ */
 #ifndef AT_MATH_H
 #define AT_MATH_H
 
@@ -51,7 +52,7 @@ AT_FN double at_double(uint64_t bits)
 
 /* -- Exponential, 32 bits -------------------------------------------------------------------- */
 
-/* (e^r - 1)/r on |r| <= ln2/2: minimax, degree 6 in e^r, whose relative error is <= 3.7e-9. */
+/* (e^r - 1)/r on |r| <= ln2/2: minimax, degree 6 in e^r, which it gives within 3.7e-9. */
 AT_FN float at_q32(float r)
 {
     float q = fmaf(0x1.6b654cp-10f, r, 0x1.122f26p-7f);
@@ -61,7 +62,8 @@ AT_FN float at_q32(float r)
     return fmaf(q, r, 1.0f);
 }
 
-/* r, and k = n + shift; the product n*ln2 is exact inside the fma, and so is the first difference. */
+/* r, and k = n + shift; the product n*ln2 is exact inside the fma, and so is the first difference.
+ */
 AT_FN float at_reduce32(float x, float shift, float *k)
 {
     *k = fmaf(x, 0x1.715476p+0f, shift); /* log2 e */
@@ -116,7 +118,8 @@ AT_FN double at_exp64(double x)
 
 /* -- Hyperbolic tangent ---------------------------------------------------------------------- */
 
-/* E = 2^n (r q) + (2^n - 1) keeps its relative accuracy near 0, where n = 0. tanh 10 rounds to 1. */
+/* E = 2^n (r q) + (2^n - 1) keeps its relative accuracy near 0, where n = 0. tanh 10 rounds to 1.
+ */
 AT_FN float at_tanh32(float x)
 {
     const float shift = 0x1.8p23f + 127;
@@ -146,7 +149,8 @@ AT_FN float at_log32(float x)
         return x;
     uint32_t i = at_bits32(x) + (0x3f800000u - 0x3f3504f3u); /* sqrt(1/2) */
     float k = (float)((int32_t)(i >> 23) - 127);
-    float F = at_float((i & 0x7fffffu) + 0x3f3504f3u) - 1, s = F / (2 + F), z = s * s, h = F * F / 2;
+    float F = at_float((i & 0x7fffffu) + 0x3f3504f3u) - 1, s = F / (2 + F), z = s * s,
+          h = F * F / 2;
     float R = fmaf(z, 2.0f / 9, 2.0f / 7);
     R = fmaf(R, z, 2.0f / 5);
     R = fmaf(R, z, 2.0f / 3) * z;
@@ -275,7 +279,9 @@ AT_FN at_real at_load(const struct at_view *x, int64_t at)
     case AT_F64: return (at_real)((const double *)x->data)[at];
     case AT_F32: return (at_real)((const float *)x->data)[at];
     case AT_BF16: memcpy(&half, data + 2 * at, 2); return (at_real)at_float((uint32_t)half << 16);
-    case AT_F16: memcpy(&half, data + 2 * at, 2); return (at_real)at_decode(half, at_narrow_of(AT_F16));
+    case AT_F16:
+        memcpy(&half, data + 2 * at, 2);
+        return (at_real)at_decode(half, at_narrow_of(AT_F16));
     default: return (at_real)at_decode(data[at], at_narrow_of(x->dtype));
     }
 }

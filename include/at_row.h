@@ -1,6 +1,7 @@
 /* The algebra of one query row: what it knows of the keys it has met, {m, l, u}. C and CUDA.
  *
- *     m' = max(m, s),  l' = e^(m-m') l + e^(s-m'),  u' = e^(m-m') u + e^(s-m') v        [MG18, Dao22]
+ *     m' = max(m, s),  l' = e^(m-m') l + e^(s-m'),  u' = e^(m-m') u + e^(s-m') v        [MG18,
+ * Dao22]
  *
  * Every rounding of the algebra happens in the functions of the first section: an engine that keeps
  * u in lanes or registers calls those, in the same order, and gets the same bits. Nothing here
@@ -61,8 +62,8 @@ AT_FN at_real at_scored(const struct at_attention *a, at_real raw, int64_t b, in
 }
 
 /* Row x[0..n-1] of q, k or v in the working type, times its descale where there is one. */
-AT_FN void at_load_row(const struct at_view *x, int64_t at, const struct at_view *descale, int64_t b,
-                       int64_t h, int64_t s, int64_t n, at_real *to)
+AT_FN void at_load_row(const struct at_view *x, int64_t at, const struct at_view *descale,
+                       int64_t b, int64_t h, int64_t s, int64_t n, at_real *to)
 {
     for (int64_t c = 0; c < n; c++)
         to[c] = at_load(x, at + c * x->stride[3]);
@@ -173,8 +174,8 @@ AT_FN void at_row_load(const struct at_attention *a, const struct at_state *x, i
         row->u[c] = at_load(&x->u, at + c * x->u.stride[3]);
 }
 
-AT_FN void at_row_store(const struct at_attention *a, const struct at_state *x, int64_t b, int64_t h,
-                        int64_t i, const struct at_row *row)
+AT_FN void at_row_store(const struct at_attention *a, const struct at_state *x, int64_t b,
+                        int64_t h, int64_t i, const struct at_row *row)
 {
     int64_t at = at_row_offset(a, &x->u, b, h, i);
     at_store(&x->m, at_row_offset(a, &x->m, b, h, i), row->m);

@@ -1,10 +1,10 @@
 /* attest: exact blocked attention, its truth, and the judge of other people's kernels.
  *
- * For a query row over the keys that it sees, with scores s and values v (docs/semantics.md, spec 1):
- *     m = max s,   l = sum e^(s-m),   u = sum e^(s-m) v,   out = u/l,   lse = m + log l.
- * Contents: 1 status and storage - 2 the descriptor - 3 states and results - 4 engines and their
- * arithmetic - 5 truth, bound, verdict. A descriptor is data alone: it owns nothing, holds no
- * callback, and any part of it that is zero is absent - except scale, left and right (at_plain).
+ * For a query row over the keys that it sees, with scores s and values v (docs/semantics.md, spec
+ * 1): m = max s,   l = sum e^(s-m),   u = sum e^(s-m) v,   out = u/l,   lse = m + log l. Contents:
+ * 1 status and storage - 2 the descriptor - 3 states and results - 4 engines and their arithmetic -
+ * 5 truth, bound, verdict. A descriptor is data alone: it owns nothing, holds no callback, and any
+ * part of it that is zero is absent - except scale, left and right (at_plain).
  *
  * SPDX-License-Identifier: MIT */
 #ifndef ATTEST_H
@@ -65,7 +65,8 @@ enum at_dtype {
 };
 
 /* Four extents and strides (in elements) over somebody's memory. data == NULL: absent.
- * A stride of 0 repeats (inputs only). Element (b,h,s,c) lies at b*stride[0] + ... + c*stride[3]. */
+ * A stride of 0 repeats (inputs only). Element (b,h,s,c) lies at b*stride[0] + ... + c*stride[3].
+ */
 struct at_view {
     void *data;
     enum at_dtype dtype;
@@ -92,17 +93,17 @@ struct at_view at_repeated(struct at_view x, int64_t B, int64_t H, int64_t S, in
 /* What a score is, and who sees whom. Arrays by sequence have B elements or are NULL (absent).
  * Sq and Skv are the tensors' extents; of ragged or paged batches the longest length. */
 struct at_score {
-    double scale;          /* the very number used; never implied */
-    double softcap;        /* y = softcap*tanh(x/softcap); 0: none */
-    struct at_view bias;   /* (B,Hq,Sq,Skv) any float, added to y; -inf hides */
-    struct at_view mask;   /* (B,Hq,Sq,Skv) U8; 0 hides */
-    struct at_view alibi;  /* (1,Hq,1,1) slopes; s = (y + bias) - slope*|p-j| */
-    struct at_view sink;   /* (1,Hq,1,1) one more score whose value is 0; -inf: absent */
-    struct at_view qscale; /* (B,Hq,Sq,1) descale: q is multiplied by it; k, v alike */
-    struct at_view kscale; /* (B,Hkv,Skv,1) */
-    struct at_view vscale; /* (B,Hkv,Skv,1) */
-    int64_t left, right;   /* p-left <= j <= p+right, inclusive, p = i + offset[b] */
-    const int64_t *offset; /* causal bottom-right: Skv - Sq with right 0; top-left: NULL */
+    double scale;                  /* the very number used; never implied */
+    double softcap;                /* y = softcap*tanh(x/softcap); 0: none */
+    struct at_view bias;           /* (B,Hq,Sq,Skv) any float, added to y; -inf hides */
+    struct at_view mask;           /* (B,Hq,Sq,Skv) U8; 0 hides */
+    struct at_view alibi;          /* (1,Hq,1,1) slopes; s = (y + bias) - slope*|p-j| */
+    struct at_view sink;           /* (1,Hq,1,1) one more score whose value is 0; -inf: absent */
+    struct at_view qscale;         /* (B,Hq,Sq,1) descale: q is multiplied by it; k, v alike */
+    struct at_view kscale;         /* (B,Hkv,Skv,1) */
+    struct at_view vscale;         /* (B,Hkv,Skv,1) */
+    int64_t left, right;           /* p-left <= j <= p+right, inclusive, p = i + offset[b] */
+    const int64_t *offset;         /* causal bottom-right: Skv - Sq with right 0; top-left: NULL */
     const int64_t *q_len, *kv_len; /* rows, keys at or past them are absent */
     /* Ragged: q is (1,Hq,T,D) and sequence b owns its rows q_start[b] .. q_start[b]+q_len[b]-1;
      * k, v alike with kv_start, kv_len. With a start the lengths must be given. */
@@ -189,7 +190,8 @@ AT_CHECKED enum at_status at_merge(const struct at_state *x, const struct at_sta
 
 /* out = u/l, lse = m + log l; an empty row is (0, -inf). gain: 1, or 1/(1-p) of dropout, which
  * multiplies u first. Errors  AT_ERR_SHAPE, AT_ERR_DTYPE; then nothing has been written. */
-AT_CHECKED enum at_status at_finish(const struct at_state *x, double gain, const struct at_result *to);
+AT_CHECKED enum at_status at_finish(const struct at_state *x, double gain,
+                                    const struct at_result *to);
 
 /* The same knowledge as other libraries hand it over. */
 enum at_form {
@@ -241,29 +243,29 @@ struct at_float {
  * ref/arith.c). Zero fields are the strictest: everything in the compute type, to nearest. */
 struct at_arith {
     const char *name, *source;
-    enum at_dtype compute;   /* sums, exponents and the last division */
-    enum at_dtype query;     /* q is scaled first and stored in it */
-    enum at_dtype key;       /* with query: k too, and each of the two by sqrt(scale) */
-    enum at_dtype score;     /* scores are stored in it */
-    enum at_dtype weight;    /* P is rounded to it before P V */
-    enum at_dtype sum;       /* l and u are summed in it; AT_DEFAULT: compute. Finer than compute:
-                              * so are scores, and each sum is then rounded to compute */
-    enum at_dtype total;     /* l alone is summed in it; AT_DEFAULT: sum */
-    double product_eps;      /* relative error of a product by itself (3xTF32: 2^-21); 0: exact */
-    int weight_shift;        /* P is scaled by 2^weight_shift before it is rounded */
-    bool rounded_sum;        /* l sums the rounded P */
-    bool normalised;         /* P is divided by l before P V: then no weight is exactly 1 */
-    bool fused;              /* exp2 with scale and shift in one fma */
-    bool inexact_one;        /* exp(0) need not be 1 */
-    bool flush;              /* subnormal results become 0 */
-    bool truncates;          /* sums are cut, not rounded: tensor cores */
-    bool lse_merge;          /* splits join by (out, lse), not by (m, l, u) */
-    bool dead_zero;          /* all visible scores -inf: (0, -inf) instead of NaN */
-    int64_t dot;             /* roundings that a product q*k meets; 0: D, any order */
-    int64_t tile;            /* keys are summed in aligned tiles of so many; 0: any order */
-    int64_t joins;           /* sums joined above the tiles: splits, sink, tree depth */
-    int64_t arguments;       /* roundings of the exponent's argument; 0: 1 */
-    int64_t divisions;       /* final roundings of u/l; 0: 1 (a reciprocal: 2) */
+    enum at_dtype compute; /* sums, exponents and the last division */
+    enum at_dtype query;   /* q is scaled first and stored in it */
+    enum at_dtype key;     /* with query: k too, and each of the two by sqrt(scale) */
+    enum at_dtype score;   /* scores are stored in it */
+    enum at_dtype weight;  /* P is rounded to it before P V */
+    enum at_dtype sum;     /* l and u are summed in it; AT_DEFAULT: compute. Finer than compute:
+                            * so are scores, and each sum is then rounded to compute */
+    enum at_dtype total;   /* l alone is summed in it; AT_DEFAULT: sum */
+    double product_eps;    /* relative error of a product by itself (3xTF32: 2^-21); 0: exact */
+    int weight_shift;      /* P is scaled by 2^weight_shift before it is rounded */
+    bool rounded_sum;      /* l sums the rounded P */
+    bool normalised;       /* P is divided by l before P V: then no weight is exactly 1 */
+    bool fused;            /* exp2 with scale and shift in one fma */
+    bool inexact_one;      /* exp(0) need not be 1 */
+    bool flush;            /* subnormal results become 0 */
+    bool truncates;        /* sums are cut, not rounded: tensor cores */
+    bool lse_merge;        /* splits join by (out, lse), not by (m, l, u) */
+    bool dead_zero;        /* all visible scores -inf: (0, -inf) instead of NaN */
+    int64_t dot;           /* roundings that a product q*k meets; 0: D, any order */
+    int64_t tile;          /* keys are summed in aligned tiles of so many; 0: any order */
+    int64_t joins;         /* sums joined above the tiles: splits, sink, tree depth */
+    int64_t arguments;     /* roundings of the exponent's argument; 0: 1 */
+    int64_t divisions;     /* final roundings of u/l; 0: 1 (a reciprocal: 2) */
     double exp_ulps, log_ulps, tanh_ulps; /* errors in units of 2 eps; 0: 1, 1, 3 */
     /* For evidence in small formats (tests/check_exhaustive.c): where p != 0 they stand in for
      * compute and weight. The tensors' numbers must then be numbers of `own`, and e^-F below its
@@ -300,9 +302,11 @@ extern const struct at_engine at_gpu, at_gpu_decode, at_gpu_mma, at_gpu_wgmma;
 extern const struct at_engine at_gpu_emulated, at_gpu_decode_emulated;
 /* One line: the device and what is built for it, or why there is none. */
 void at_gpu_describe(char *text, size_t size);
-extern const struct at_engine at_tiled;    /* blocked, parallel, in vectors; bits as scalar's */
+extern const struct at_engine at_tiled; /* blocked, parallel, in vectors; bits as scalar's */
 /* Strips of query rows times key tiles: computed, of these partly hidden, and never touched. */
-struct at_tally { int64_t visited, partial, skipped; };
+struct at_tally {
+    int64_t visited, partial, skipped;
+};
 /* at_tiled's forward, and what it did: a is valid, its plan resolved, in key order. */
 AT_CHECKED enum at_status at_tiled_counted(const struct at_attention *a, const struct at_result *to,
                                            struct at_tally *tally);
@@ -311,7 +315,8 @@ const struct at_engine *at_tiled_at(int64_t k);
 
 /* Attend each split, merge as the plan says, take in the sink, finish. Packed rows of no sequence
  * and rows at or past q_len: out 0, lse -inf.
- * Errors  those of at_validate; AT_ERR_UNSUPPORTED, AT_ERR_MEMORY; then nothing has been written. */
+ * Errors  those of at_validate; AT_ERR_UNSUPPORTED, AT_ERR_MEMORY; then nothing has been written.
+ */
 AT_CHECKED enum at_status at_forward(const struct at_engine *e, const struct at_attention *a,
                                      const struct at_result *to);
 
@@ -340,12 +345,13 @@ enum at_kind {
  * at_bound's. at_answer_make allocates all of them in one block. */
 struct at_answer {
     int64_t n, Dv;
-    double *out, *lse;         /* truth rounded to fp64 */
-    double *out_lo, *lse_lo;   /* truth less that, rounded away from 0 */
-    int16_t *out_bits, *lse_bits; /* bits of hi + lo that are certain */
-    double *out_bound, *lse_bound; /* before the last rounding; +inf: no claim */
+    double *out, *lse;                  /* truth rounded to fp64 */
+    double *out_lo, *lse_lo;            /* truth less that, rounded away from 0 */
+    int16_t *out_bits, *lse_bits;       /* bits of hi + lo that are certain */
+    double *out_bound, *lse_bound;      /* before the last rounding; +inf: no claim */
     unsigned char *out_kind, *lse_kind; /* enum at_kind */
-    double *without;           /* AT_OPEN_INF: the value without the infinite keys */
+    double *without;                    /* AT_OPEN_INF: the value without the infinite keys */
+    int64_t by_mpfr;                    /* rows that MPFR decided: at_truth's all */
 };
 
 AT_CHECKED enum at_status at_answer_make(struct at_answer *x, int64_t n, int64_t Dv);
@@ -356,22 +362,29 @@ void at_answer_free(struct at_answer *x);
 AT_CHECKED enum at_status at_truth(const struct at_attention *a, struct at_rows rows,
                                    struct at_answer *x);
 
+/* The same hi, to the bit, in double-words with a proved enclosure; what that leaves open, and what
+ * it does not serve, by at_truth, row by row (by_mpfr counts them). hi + lo has as many bits as
+ * *_bits says: 64 or more, 85 to 100 as a rule; lo need not have the sign of the rest.
+ * Errors  those of at_truth.  Source  docs/fast-truth.md; ref/truth_fast.c. */
+AT_CHECKED enum at_status at_truth_fast(const struct at_attention *a, struct at_rows rows,
+                                        struct at_answer *x);
+
 /* How far a kernel of this arithmetic may be from the truth before its last rounding; reads x's
  * truth. Errors  those of at_validate; AT_ERR_MEMORY.  Source  docs/bounds.md, (A*). */
 AT_CHECKED enum at_status at_bound(const struct at_attention *a, const struct at_arith *arith,
                                    struct at_rows rows, struct at_answer *x);
 
-/* The interval of numbers of `dtype` that element t (t = row*Dv + c; column -1: t = row, the lse) of
- * a kernel may hold: lo = RN_F(RN_T(o-B)), hi alike; -inf, +inf where there is no claim. */
+/* The interval of numbers of `dtype` that element t (t = row*Dv + c; column -1: t = row, the lse)
+ * of a kernel may hold: lo = RN_F(RN_T(o-B)), hi alike; -inf, +inf where there is no claim. */
 void at_interval(const struct at_arith *arith, enum at_dtype dtype, const struct at_answer *x,
                  int64_t row, int64_t column, double *lo, double *hi);
 
 struct at_verdict {
     int64_t judged, failed, open, unclaimed;
-    double ratio; /* worst; <= 1 iff inside; 0: correctly rounded */
-    int64_t worst, worst_c;        /* row of at_rows; column, -1: the lse */
+    double ratio;                       /* worst; <= 1 iff inside; 0: correctly rounded */
+    int64_t worst, worst_c;             /* row of at_rows; column, -1: the lse */
     double got, truth, lo, hi, allowed; /* there */
-    double max_value, max_error;   /* largest |truth|; largest |got - truth| over finite elements */
+    double max_value, max_error; /* largest |truth|; largest |got - truth| over finite elements */
 };
 
 /* Holds got against the interval of each element. NaN fails unless the truth is NaN or the element

@@ -83,7 +83,8 @@ static const char *const known[] = {
     "offset", "q_len", "kv_len", "cu_seqlens_q", "cu_seqlens_k", "block_table", "kv_indptr",
     "kv_indices", "kv_last_page_len", "out", "lse",
     /* of the truth, and of backward: not read here */
-    "out_lo", "lse_lo", "dout", "dlse", "dq", "dk", "dv", "dbias", "dsink"};
+    "out_lo", "lse_lo", "truth_out", "truth_out_lo", "truth_lse", "truth_lse_lo", "kind",
+    "kind_lse", "rows", "dout", "dlse", "dq", "dk", "dv", "dbias", "dsink"};
 
 /* A name that nobody reads is a misspelt mask as often as not. */
 static bool check_names(struct reading *r)
@@ -212,18 +213,44 @@ static void name_of(struct at_case *x, const char *path)
     snprintf(x->name, sizeof x->name, "%.*s", name ? (int)strlen(name) : n, name ? name : base);
 }
 
+static bool has_inputs(const struct at_case *x)
+{
+    return at_tensors_find(&x->file, "q") || !json_is_object(at_meta_get(x->meta, "recipe"));
+}
+
+/* The file and its metadata made into a case. */
+static bool make_case(struct reading *r, const struct at_fields *flags)
+{
+    struct at_case *x = r->x;
+    r->x->meta = at_meta_read(r->path, x->file.attest, flags, true, r->said);
+    if (!x->meta || !check_names(r))
+        return false;
+    if (at_meta_get(x->meta, "interval"))
+        return at_say(r->said, "%s: an interval of `attest generate` found, expected its case",
+                      r->path);
+    if ((!has_inputs(x) && !at_recipe_inputs(x, r->path, r->said)) || !read_flags(r, flags) ||
+        !read_descriptor(r) || !at_results_read(x, &x->file, r->path, NULL, x->meta, r->said))
+        return false;
+    name_of(x, r->path);
+    return true;
+}
+
 bool at_case_read(const char *path, const struct at_fields *flags, struct at_case *x,
                   struct at_said *said)
 {
     *x = (struct at_case){0};
     struct reading r = {path, x, said};
-    if (at_tensors_read(path, &x->file, said) &&
-        (x->meta = at_meta_read(path, x->file.attest, flags, true, said)) && check_names(&r) &&
-        read_flags(&r, flags) && read_descriptor(&r) &&
-        at_results_read(x, &x->file, path, NULL, x->meta, said)) {
-        name_of(x, path);
+    if (at_tensors_read(path, &x->file, said) && make_case(&r, flags))
         return true;
-    }
+    at_case_free(x);
+    return false;
+}
+
+bool at_case_take(struct at_case *x, const char *path, struct at_said *said)
+{
+    struct reading r = {path, x, said};
+    if (make_case(&r, NULL))
+        return true;
     at_case_free(x);
     return false;
 }

@@ -40,6 +40,9 @@ bool at_results_read(struct at_case *x, const struct at_tensors *file, const cha
 bool at_case_view(const struct at_tensor *t, const char *path, const char *layout,
                   struct at_view *to, struct at_said *said);
 
+/* x->file, which was made and not read, becomes a case. On refusal x is empty. */
+bool at_case_take(struct at_case *x, const char *path, struct at_said *said);
+
 /* -- Sequences (sequences.c) ------------------------------------------------------------------ */
 
 /* Lengths, starts, pages. kv_layout NULL: not paged. */

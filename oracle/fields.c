@@ -43,6 +43,8 @@ static const struct rule {
     {"empty", GROUP, 0, NULL},
     {"empty.out", CHOICE, 0, "|zero|nan|"},
     {"empty.lse", MARK, 0, "|-inf|+inf|zero|"},
+    {"exact", CHOICE, 0, "|one|counted|"},
+    {"interval", ANYTHING, 0, NULL},
     {"recipe", ANYTHING, 0, NULL},
     {"seed", ANYTHING, 0, NULL},
     {"source", ANYTHING, 0, NULL},
@@ -235,7 +237,7 @@ static bool check_whole(const char *path, const json_t *meta, bool whole, struct
     if (at_meta_integer(meta, "spec", 0) != 1)
         return at_say(said, "%s: metadata attest: field \"spec\": found %lld, expected 1", path,
                       (long long)at_meta_integer(meta, "spec", 0));
-    if (whole && !at_meta_get(meta, "scale"))
+    if (whole && !at_meta_get(meta, "scale") && !at_meta_get(meta, "interval"))
         return at_say(said,
                       "%s: metadata attest: field \"scale\" absent, expected the number that "
                       "was used (flag --scale)",

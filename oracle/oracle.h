@@ -111,6 +111,8 @@ struct at_tensor at_case_out(const struct at_case *x, const char *name, enum at_
                              void *data);
 struct at_tensor at_case_lse(const struct at_case *x, const char *name, enum at_dtype dtype,
                              void *data);
+/* The rows that the case's tensor `rows` says; n = -1 without one. Free rows->at. */
+AT_CHECKED bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said *said);
 /* Does row i of sequence b under head h see a key? */
 bool at_sees(const struct at_attention *a, const struct at_sizes *z, int64_t b, int64_t h,
              int64_t i);
@@ -137,8 +139,8 @@ struct at_progress {
     void *with;
 };
 
-/* Truth of the rows in x, which is made here; free it. */
-AT_CHECKED bool at_judge_truth(const struct at_attention *a, struct at_rows rows,
+/* Truth of the rows in x, which is made here; free it. fast: by at_truth_fast. */
+AT_CHECKED bool at_judge_truth(const struct at_attention *a, struct at_rows rows, bool fast,
                                struct at_progress progress, struct at_answer *x,
                                struct at_said *said);
 
@@ -191,7 +193,7 @@ AT_CHECKED bool at_judge_bound(const struct at_attention *a, struct at_rows rows
  * have no claim. */
 AT_CHECKED bool at_judge(const struct at_attention *a, const struct at_named *got,
                          struct at_rows rows, const struct at_arith *arith, int64_t allowed,
-                         const struct at_answer *x, struct at_judgement *j, struct at_said *said);
+                         struct at_answer *x, struct at_judgement *j, struct at_said *said);
 
 /* The parts of at_judge. ratios: as at_compare gives them. */
 AT_CHECKED bool at_where(const struct at_attention *a, struct at_rows rows, const double *ratios,
@@ -206,17 +208,165 @@ double at_largest_value(const struct at_attention *a);
 bool at_differ(const struct at_attention *a, const struct at_result *x, const struct at_result *y,
                struct at_place *place, int64_t *column);
 
-/* -- Planted faults (mutants.c) --------------------------------------------------------------- */
+/* -- Planted faults (mutants.c, mutant_row.c, mutant_score.c) -----------------------------------
+ */
+
+/* What a problem must have for a fault to show; LOW, HIGH: scores far below, above 0. */
+enum at_need {
+    AT_NEEDS_TILES = 1 << 0, /* more than one tile */
+    AT_NEEDS_TAIL = 1 << 1,  /* a last tile that is not full */
+    AT_NEEDS_SPLITS = 1 << 2,
+    AT_NEEDS_LOW = 1 << 3,
+    AT_NEEDS_HIGH = 1 << 4,
+    AT_NEEDS_LSE = 1 << 5,
+    AT_NEEDS_CAUSAL = 1 << 6, /* a bound on the right */
+    AT_NEEDS_SHAPE = 1 << 7,  /* an offset, or Sq != Skv */
+    AT_NEEDS_WINDOW = 1 << 8, /* a bound on the left */
+    AT_NEEDS_MASK = 1 << 9,
+    AT_NEEDS_HIDDEN = 1 << 10, /* hidden keys; for some, rows that see nothing */
+    AT_NEEDS_KV_LEN = 1 << 11,
+    AT_NEEDS_Q_LEN = 1 << 12,
+    AT_NEEDS_GROUPS = 1 << 13,
+    AT_NEEDS_BATCH = 1 << 14,
+    AT_NEEDS_PAGES = 1 << 15,
+    AT_NEEDS_ODD_D = 1 << 16, /* no multiple of 8 */
+    AT_NEEDS_CAP = 1 << 17,
+    AT_NEEDS_BIAS = 1 << 18,
+    AT_NEEDS_ALIBI = 1 << 19,
+    AT_NEEDS_ADDED = 1 << 20, /* a bias or ALiBi */
+    AT_NEEDS_KSCALE = 1 << 21,
+    AT_NEEDS_VSCALE = 1 << 22,
+    AT_NEEDS_SINK = 1 << 23,
+    AT_NEEDS_DROPOUT = 1 << 24,
+    AT_NEEDS_HEADS = 1 << 25 /* several key heads */
+};
 
 struct at_mutant {
     const char *name, *what;
     const char *arith; /* the arithmetic that it must fail, where it has an effect */
+    unsigned needs;    /* enum at_need */
+    int idea;          /* its public fault's number in the catalogue of ideas */
+    const char *of;    /* what N counts: "tile", "key"; NULL: nothing */
 };
 
 const struct at_mutant *at_mutant_at(int64_t k); /* NULL: no more */
-/* The scalar engine in fp32 with one fault: "lost-rescale-u@tile=1", "lost-key@63,head=2",
- * "causal-off-by-one". a is valid and its plan resolved; of its splits nothing is used. */
-AT_CHECKED bool at_mutant_run(const char *fault, const struct at_attention *a,
-                              const struct at_result *to, struct at_said *said);
+int64_t at_mutant_formats(void);                 /* from here on: numbers kept in narrow formats */
+/* What of enum at_need the descriptor shows; what only data or plan could tell is always there. */
+unsigned at_mutant_offers(const struct at_attention *a);
+
+/* One of them: number of the mutant, N and head (-1: everywhere), and the format of P (AT_DEFAULT:
+ * not rounded). kind -1: no fault. */
+struct at_planted {
+    int kind;
+    int64_t at, head;
+    enum at_dtype weight;
+};
+
+/* "lost-rescale-u@tile=1", "lost-key@63,head=2,p=bf16", "causal-off-by-one"; and back. */
+AT_CHECKED bool at_mutant_parse(const char *fault, struct at_planted *f, struct at_said *said);
+void at_mutant_name(const struct at_planted *f, char *to, size_t size);
+
+/* The scalar engine in fp32 with one fault, on all rows. a is valid and its plan resolved; a fault
+ * of the merge splits the keys in the middle where the plan does not split. */
+AT_CHECKED bool at_mutant_forward(const char *fault, const struct at_attention *a,
+                                  const struct at_result *to, struct at_said *said);
+
+/* Row by row: scores are kept from fault to fault of the same row. Tiles and equal splits, at most
+ * `most` of them, may be changed in between. open: NULL: no memory. */
+struct at_mutant_run;
+struct at_mutant_run *at_mutant_open(const struct at_attention *a, int64_t most);
+void at_mutant_plan(struct at_mutant_run *r, int64_t tile, int64_t splits);
+void at_mutant_row(struct at_mutant_run *r, const struct at_planted *f, struct at_place place,
+                   double *out, double *lse);
+void at_mutant_close(struct at_mutant_run *r);
+
+/* -- Diagnosis (diagnose.c, suspects.c) -------------------------------------------------------- */
+
+/* Which named fault, or which looser arithmetic, explains a failure. Unknown: name is the nearest.
+ */
+struct at_diagnosis {
+    char name[80], what[160]; /* a fault, or an arithmetic and how it is written */
+    bool known, arithmetic;
+    double ratio;                /* the worst under the looser arithmetic */
+    int64_t rows, tried;         /* rows of the sample; kinds of fault */
+    int64_t explained, of;       /* elements of the sample that the fault explains */
+    int64_t failing, of_failing; /* ... among those that fail */
+    int64_t tile, splits;        /* of the plan under which it does; 0: no matter */
+    char other[240];             /* all that fit as well; else the runner-up */
+    int64_t other_explained;
+    bool alike; /* other fits as well */
+};
+
+/* x holds truth and bound of the rows under arith, which got fails. False: no memory. */
+AT_CHECKED bool at_diagnose(const struct at_attention *a, const struct at_result *got,
+                            struct at_rows rows, const struct at_arith *arith,
+                            const struct at_answer *x, struct at_diagnosis *d);
+
+/* -- Exact cases (exact.c) -------------------------------------------------------------------- */
+
+/* How a case is exact: on its inputs a correct kernel makes no error in out. */
+enum at_exact {
+    AT_INEXACT,
+    AT_ONE_KEY, /* one key has score 0, all others a weight that every arithmetic makes 0 */
+    AT_COUNTED  /* 2^n keys have score 0, their values are small integers */
+};
+
+/* Does that hold for this arithmetic, with values of dtype v? */
+bool at_exact_for(enum at_exact how, const struct at_arith *arith, enum at_dtype v);
+/* Where it does, the bounds of out become 0. */
+void at_exact_claim(enum at_exact how, const struct at_arith *arith, enum at_dtype v,
+                    struct at_answer *x);
+enum at_exact at_case_exact(const struct at_case *x); /* what the file says of itself */
+
+/* -- The generator (generate.c; docs/generator.md) --------------------------------------------- */
+
+enum at_corner { AT_NO_CORNER, AT_BOTTOM_RIGHT, AT_TOP_LEFT };
+
+/* The versions that files state: what a score means, which cases there are, how the interval comes
+ * about. */
+enum { AT_SPEC = 1, AT_SUITE = 1, AT_BOUND = 1 };
+
+#define AT_TILES 8
+struct at_request {
+    char suite[16]; /* smoke .. workloads, or full */
+    int64_t version;
+    enum at_dtype dtype;
+    uint64_t seed;
+    int64_t shape[7]; /* B Hq Hkv Sq Skv D Dv */
+    enum at_corner corner;
+    int64_t left, right;
+    int64_t tile[AT_TILES], tiles;
+    int64_t rows; /* of each case whose files would pass 1 MB; 0: by cost */
+    char arith[200];
+};
+
+/* The plain request: what the command line does not say. */
+struct at_request at_request_plain(void);
+/* "exact", "exact@1" */
+AT_CHECKED bool at_request_suite(struct at_request *x, const char *text, struct at_said *said);
+/* Extents, dtype, tiles and arithmetic that fit each other; sets the arithmetic where none is. */
+AT_CHECKED bool at_request_check(struct at_request *x, struct at_said *said);
+enum at_dtype at_request_output(const struct at_request *x); /* dtype of out_lo, out_hi */
+
+/* What generate did. */
+struct at_generated {
+    int64_t cases, files, bytes, skipped, unfit;
+    char pin[65]; /* SHA-256 of MANIFEST.json */
+};
+
+/* The suite's files into a directory, which is made. A file that the manifest there knows and whose
+ * hash is right is left alone. */
+AT_CHECKED bool at_generate(const struct at_request *want, const char *dir,
+                            struct at_progress progress, struct at_generated *done,
+                            struct at_said *said);
+/* Tiny cases as one header of hex floats. */
+AT_CHECKED bool at_generate_header(const struct at_request *want, const char *path,
+                                   struct at_generated *done, struct at_said *said);
+const char *at_suite_at(int64_t k); /* NULL: no more */
+
+/* The input tensors that a recipe stands for join a case in the making. */
+AT_CHECKED bool at_recipe_inputs(struct at_case *x, const char *path, struct at_said *said);
+/* Is it a file that generate writes beside cases: MANIFEST.json, an interval? */
+bool at_is_beside(const char *path);
 
 #endif

@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: MIT *)
 (* The backward pass of softmax attention: d o / d s_j = p_j (v_j - o), the
    FlashAttention form dS_j = P_j (dP_j - D), D = <do, o>, and the
    recomputation of P_j from the saved log-sum-exp. *)

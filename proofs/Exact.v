@@ -1,3 +1,4 @@
+(* SPDX-License-Identifier: MIT *)
 (* Exact theory of the online-softmax state (m, l, u), over the real numbers: every bracketing,
    Standard library only.  One coordinate of the value vector; see the end of
    the file for the lifting to vectors. *)

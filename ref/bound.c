@@ -77,7 +77,7 @@ static struct columns columns_at(const double *hi, const double *lo, int64_t c, 
 static double value(const struct row *x, int64_t t, int64_t c)
 {
     const struct key *k = &x->key[t];
-    return k->factor == 0 ? 0 : x->store.v[k->j * x->store.wide + c] * k->factor;
+    return k->factor == 0 ? 0 : x->store->v[k->j * x->store->wide + c] * k->factor;
 }
 
 /* The column without the keys whose infinite value may meet a weight of 0: they take the mean of
@@ -102,7 +102,8 @@ static struct claim without(struct row *x, int64_t c, double *mean)
         x->value[t] = x->edit + t * WIDE;
     }
     struct columns s = columns_at(mean, (double[]){0}, 0, 1);
-    at_bound_sum(x, &s);
+    at_bound_sum(x, 0, x->n, &s, 1);
+    at_bound_summed(&s, 1);
     at_bound_shared(x, &s, common);
     struct claim to = claim(x, &s, 0, common[0]);
     to.bound += l > 0 ? (4 * eta + 0x1p-50) * (double)(size / l) : 0;
@@ -211,18 +212,20 @@ static void set(struct at_answer *to, int64_t at, struct claim x)
     to->without[at] = 0;
 }
 
+static int64_t blocks(const struct row *x) { return (x->r->z.Dv + WIDE - 1) / WIDE; }
+
+/* What the sums say of the columns. */
 static void columns(struct row *x, struct at_answer *to, int64_t t)
 {
     int64_t Dv = to->Dv, at = t * Dv;
     double common[WIDE];
+    at_bound_summed(x->block, blocks(x));
     for (int64_t c0 = 0; c0 < Dv; c0 += WIDE) {
-        int64_t n = at_min(WIDE, Dv - c0);
-        struct columns s = columns_at(to->out + at + c0, to->out_lo + at + c0, c0, n);
-        at_bound_sum(x, &s);
-        at_bound_shared(x, &s, common);
-        for (int64_t c = 0; c < n; c++)
+        const struct columns *s = &x->block[c0 / WIDE];
+        at_bound_shared(x, s, common);
+        for (int64_t c = 0; c < at_min(WIDE, Dv - c0); c++)
             if (isfinite(to->out[at + c0 + c]))
-                set(to, at + c0 + c, claim(x, &s, (int)c, common[c]));
+                set(to, at + c0 + c, claim(x, s, (int)c, common[c]));
     }
     for (int64_t c = 0; c < Dv; c++) { /* last, as they change x->value */
         double mean = 0;
@@ -231,12 +234,16 @@ static void columns(struct row *x, struct at_answer *to, int64_t t)
         set(to, at + c, infinite(x, c, to->out[at + c], &mean));
         to->without[at + c] = mean;
     }
+    struct claim lse = lse_claim(x);
+    to->lse_bound[t] = lse.bound + (lse.bound > 0 ? uncertain(to->lse[t], to->lse_bits[t]) : 0);
+    to->lse_kind[t] = (unsigned char)lse.kind;
 }
 
-static void bound_row(struct row *x, struct at_answer *to, int64_t t)
+/* Keys are known: rows by kind are done; of others the columns' sums begin. */
+static void weigh_row(struct row *x, struct at_answer *to, int64_t t)
 {
     struct claim nothing = {0, AT_CLAIMED}, zero = {0, AT_OPEN_INF}, none = {INFINITY, AT_OVERFLOW};
-    at_bound_scores(x);
+    x->summed = false;
     if (x->dead || (x->n == 0 && !x->open)) { /* NaN, or an empty row: by kind */
         all(to, t, nothing);
         return;
@@ -252,47 +259,59 @@ static void bound_row(struct row *x, struct at_answer *to, int64_t t)
     at_bound_errors(x, to->lse[t], to->lse_lo[t]);
     for (int64_t k = 0; k < x->n; k++) {
         const struct key *key = &x->key[k];
-        x->value[k] = key->factor == 0 ? x->zero : x->store.v + key->j * x->store.wide;
+        x->value[k] = key->factor == 0 ? x->zero : x->store->v + key->j * x->store->wide;
     }
-    columns(x, to, t);
-    struct claim lse = lse_claim(x);
-    to->lse_bound[t] = lse.bound + (lse.bound > 0 ? uncertain(to->lse[t], to->lse_bits[t]) : 0);
-    to->lse_kind[t] = (unsigned char)lse.kind;
+    int64_t at = t * to->Dv;
+    for (int64_t c = 0; c < to->Dv; c += WIDE)
+        x->block[c / WIDE] =
+            columns_at(to->out + at + c, to->out_lo + at + c, c, at_min(WIDE, to->Dv - c));
+    x->summed = true;
 }
 
-/* -- Workspace
- * --------------------------------------------------------------------------------------------------
- */
+/* Rows are worked on together, a few keys at a time, so that K and V are read once for all. */
+enum { NEAR = 64 };
 
-/* One block of doubles, cut up; the sink is one key more. */
-static bool row_make(struct row *x, const struct rule *r)
+/* Rows t .. t+n of one (b, key head). */
+static void bound_rows(struct row *x, struct at_answer *to, int64_t t, int64_t n)
 {
-    int64_t D = r->z.D, n = r->z.Skv + 1, wide = (r->z.Dv + WIDE - 1) / WIDE * WIDE;
-    *x = (struct row){.r = r, .store = {.b = -1, .g = -1, .wide = wide}};
-    size_t many = (size_t)(n * (D + wide) + 3 * D + n * (8 + WIDE) + wide);
-    double *space = calloc(many, sizeof *space);
-    x->key = calloc((size_t)n, sizeof *x->key);
-    x->value = calloc((size_t)n, sizeof *x->value);
-    x->store.have = calloc((size_t)n, 1);
-    x->store.k = space;
-    if (!space || !x->key || !x->value || !x->store.have)
-        return false;
-    x->store.v = space + n * D;
-    x->q = x->store.v + n * wide, x->q_size = x->q + D, x->q_lost = x->q + 2 * D;
-    x->sorted = x->q + 3 * D;
-    x->up = x->sorted + n, x->down = x->up + n, x->priv = x->down + n;
-    x->lost_y = x->priv + n, x->lost_v = x->lost_y + n;
-    x->share = x->lost_v + n, x->few = x->share + n;
-    x->zero = x->few + n, x->edit = x->zero + wide;
-    return true;
+    struct at_span all_keys = {0, 0};
+    int64_t most = 0;
+    for (int64_t k = 0; k < n; k++) {
+        at_bound_open(&x[k]);
+        all_keys.hi = at_max(all_keys.hi, x[k].seen.hi);
+    }
+    for (int64_t j = 0; j < all_keys.hi; j += NEAR)
+        for (int64_t k = 0; k < n; k++)
+            at_bound_scores(&x[k], (struct at_span){j, j + NEAR});
+    for (int64_t k = 0; k < n; k++) {
+        at_bound_close(&x[k]);
+        weigh_row(&x[k], to, t + k);
+        most = x[k].summed ? at_max(most, x[k].n) : most;
+    }
+    for (int64_t j = 0; j < most; j += NEAR)
+        for (int64_t k = 0; k < n; k++)
+            if (x[k].summed)
+                at_bound_sum(&x[k], j, NEAR, x[k].block, blocks(x));
+    for (int64_t k = 0; k < n; k++)
+        if (x[k].summed)
+            columns(&x[k], to, t + k);
 }
 
-static void row_free(struct row *x)
+/* Rows t .. t+n, as many together as share their keys. */
+static void bound_some(struct worker *w, struct at_rows rows, struct at_answer *to, int64_t t,
+                       int64_t n)
 {
-    free(x->store.k);
-    free(x->store.have);
-    free(x->key);
-    free((void *)x->value);
+    const struct rule *r = w->row->r;
+    for (int64_t k = 0; k < n; k++)
+        w->row[k].at = at_place_of(r->a, rows, t + k);
+    for (int64_t k = 0, end; k < n; k = end) {
+        struct at_place first = w->row[k].at;
+        for (end = k + 1; end < n; end++)
+            if (w->row[end].at.b != first.b ||
+                w->row[end].at.h / r->z.group != first.h / r->z.group)
+                break;
+        bound_rows(w->row + k, to, t + k, end - k);
+    }
 }
 
 /* Does the compute type hold every number of dtype? */
@@ -319,17 +338,15 @@ enum at_status at_bound(const struct at_attention *a, const struct at_arith *ari
 #pragma omp parallel num_threads(a->plan.threads > 0 ? a->plan.threads : omp_get_max_threads())
 #endif
     {
-        struct row row;
-        bool made = row_make(&row, &r);
+        struct worker w;
+        bool made = at_bound_make(&w, &r);
 #ifdef _OPENMP
 #pragma omp for schedule(static)
 #endif
-        for (int64_t t = 0; t < rows.n; t++) {
-            row.at = at_place_of(a, rows, t);
+        for (int64_t t = 0; t < rows.n; t += ROWS)
             if (made)
-                bound_row(&row, x, t);
-        }
-        row_free(&row);
+                bound_some(&w, rows, x, t, at_min(ROWS, rows.n - t));
+        at_bound_free(&w);
         if (!made) {
 #ifdef _OPENMP
 #pragma omp atomic write

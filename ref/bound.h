@@ -16,6 +16,9 @@
 /* Columns that are worked on together: a cache line of doubles. */
 enum { WIDE = 8 };
 
+/* Rows that are worked on together. */
+enum { ROWS = 4 };
+
 /* A stated arithmetic on one problem, worked out once. */
 struct rule {
     const struct at_attention *a;
@@ -60,7 +63,8 @@ struct key {
 
 /* Decoded keys of one (b, g), each on first use: a hidden key is never read. */
 struct store {
-    int64_t b, g, wide; /* a row of v has `wide` doubles, a multiple of WIDE */
+    int64_t b, g;
+    int64_t wide, deep; /* a row of v, of k has so many doubles: a multiple of WIDE, 0 at its end */
     double *k, *v;
     unsigned char *have;
 };
@@ -68,7 +72,8 @@ struct store {
 struct row {
     const struct rule *r;
     struct at_place at;
-    struct store store;
+    struct store *store; /* of all rows that a thread has */
+    struct at_span seen;
     double *q, *q_size, *q_lost; /* as stored; |q| as multiplied with k; its underflow error */
     double q_scale;              /* descale */
     int64_t n;                   /* keys with a weight, the sink among them */
@@ -80,7 +85,9 @@ struct row {
     double *share, *few;       /* p e^E; that times the private errors of u where few keys count */
     double *lost_y, *lost_v;   /* underflow that counts with |v - o|, |v| */
     double *zero;              /* the value of a dropped key and of a sink */
+    bool summed;               /* its columns are wanted */
     double *edit;              /* a column with some keys taken out */
+    struct columns *block;     /* all columns */
     bool dead, open, overflow; /* no finite score; a score of -inf beside finite ones; rule 5 */
     double depth, rescales;    /* the most additions, rescales that a key meets */
     double top, l;             /* max s + D + sigma; sum e^(s-max) */
@@ -93,6 +100,14 @@ struct row {
     double up_sum, down_sum, R_mean, R_max;
     double operations, divisor; /* underflow of the sums, and what l divides it by */
 };
+
+/* One thread's share. */
+struct worker {
+    struct store store;
+    struct row row[ROWS];
+};
+bool at_bound_make(struct worker *x, const struct rule *r);
+void at_bound_free(struct worker *x); /* also what was made in part */
 
 /* Some columns of one row: their truth o = hi + lo, and sums over the keys. */
 struct columns {
@@ -117,12 +132,27 @@ static inline bool power_of_two(double x)
     return fabs(frexp(x, &e)) == 0.5;
 }
 
+/* What a row of k makes with the query. */
+struct inner {
+    double hi, lo; /* q k */
+    double raw, A; /* sum |q k| without and with factors */
+    double most;   /* largest |k|, with its factor */
+    double lost;   /* to underflow */
+};
+/* size: of the factors on k; left: what a descale of k may lose. */
+struct inner at_bound_dot(const struct row *x, const double *k, double size, double left);
+
 struct rule at_rule(const struct at_attention *a, const struct at_arith *arith);
-void at_bound_scores(struct row *x); /* Lemma 1: the keys with s, D; dead, open, overflow */
+/* Lemma 1: the keys with s, D; dead, open, overflow. Parts of the keys come in order. */
+void at_bound_open(struct row *x);
+void at_bound_scores(struct row *x, struct at_span part);
+void at_bound_close(struct row *x);
 void at_bound_errors(struct row *x, double lse, double lse_lo); /* Lemmas 2-4: E, R, S, p */
 bool at_bound_lone(const struct row *x); /* one key, whose weight is exactly 1 */
-/* The sums of s from its hi, lo and c; then max(R+ - o, o - R-) of each column. */
-void at_bound_sum(const struct row *x, struct columns *s);
+/* The sums of s[0 .. blocks) from their hi, lo and c: of keys [from,from+n), or what is left of
+ * them; and after the last. Then max(R+ - o, o - R-) of each column. */
+void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *s, int64_t blocks);
+void at_bound_summed(struct columns *s, int64_t blocks);
 void at_bound_shared(const struct row *x, const struct columns *s, double *to);
 
 #endif

@@ -34,17 +34,12 @@ static void rank(struct row *x, double lse)
 /* Lemma 2: how many keys may score above key k. */
 static double rivals(const struct row *x, const struct key *k)
 {
-    int64_t lo = 0, hi = x->n; /* sorted[lo-1] <= low < sorted[hi] */
     double low = (double)(k->s - k->D - k->sigma);
-    while (lo < hi) {
-        int64_t mid = (lo + hi) / 2;
-        if (x->sorted[mid] > low)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
+    const double *from = x->sorted; /* without a branch on data: all before `from` are <= low */
+    for (int64_t n = x->n; n > 0; n -= (n + 1) / 2)
+        from += from[(n + 1) / 2 - 1] <= low ? (n + 1) / 2 : 0;
     bool itself = (double)(k->s + k->D + k->sigma) > low;
-    return (double)(x->n - lo - itself);
+    return (double)(x->n - (from - x->sorted) - itself);
 }
 
 /* The most additions and rescales between a key and the end. A sink is one more of both. */

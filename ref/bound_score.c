@@ -174,7 +174,7 @@ static void load_key(struct row *x, int64_t b, int64_t g, int64_t j)
 {
     const struct at_attention *a = x->r->a;
     int64_t D = x->r->z.D, Dv = x->r->z.Dv;
-    struct store *s = &x->store;
+    struct store *s = x->store;
     if (s->b != b || s->g != g) {
         memset(s->have, 0, (size_t)x->r->z.Skv);
         s->b = b, s->g = g;
@@ -183,7 +183,7 @@ static void load_key(struct row *x, int64_t b, int64_t g, int64_t j)
         return;
     int64_t k = at_key_offset(a, &a->k, b, g, j), v = at_key_offset(a, &a->v, b, g, j);
     for (int64_t c = 0; c < D; c++)
-        s->k[j * D + c] = at_stored(&a->k, k + c * a->k.stride[3]);
+        s->k[j * s->deep + c] = at_stored(&a->k, k + c * a->k.stride[3]);
     for (int64_t c = 0; c < Dv; c++)
         s->v[j * s->wide + c] = at_stored(&a->v, v + c * a->v.stride[3]);
     s->have[j] = 1;
@@ -210,25 +210,26 @@ static void rounded(const struct rule *r, struct step *x, double off, double los
             WIDER;
 }
 
+/* Infinities and NaN as the extended reals have them; numbers whose products may be subnormal. */
+static long double inner_kind(const struct row *x, const double *k)
+{
+    long double raw = 0;
+    for (int64_t c = 0; c < x->r->z.D; c++)
+        raw += (long double)x->q[c] * k[c];
+    return raw;
+}
+
 /* raw and scale*raw. */
 static void product(const struct row *x, int64_t j, double k_scale, struct step *to)
 {
     const struct rule *r = x->r;
-    const double *k = x->store.k + j * r->z.D;
-    double A = 0, lost = 0, size = fabs(k_scale) * r->inner_k, most = 0, scale = r->a->score.scale;
-    long double raw = 0;
-    for (int64_t c = 0; c < r->z.D; c++) {
-        double kc = fabs(k[c]) * size, qk = x->q_size[c] * kc;
-        raw += (long double)x->q[c] * k[c];
-        A += qk;
-        most = kc > most ? kc : most;
-        lost += x->q_lost[c] * kc;
-        lost += x->q[c] != 0 && kc > 0 && qk < r->edge ? r->tiny : 0;
-        double k_lost =
-            r->a->score.kscale.data && kc > 0 && kc < r->edge ? r->tiny * r->inner_k : 0;
-        k_lost += kc > 0 && kc < r->edge_key ? r->tiny_key : 0;
-        lost += k_lost * (x->q_size[c] + x->q_lost[c]);
-    }
+    const double *k = x->store->k + j * x->store->deep;
+    double size = fabs(k_scale) * r->inner_k, scale = r->a->score.scale;
+    struct inner y = at_bound_dot(x, k, size, r->a->score.kscale.data ? r->tiny * r->inner_k : 0);
+    double A = y.A, lost = y.lost;
+    bool plain =
+        y.raw >= 0x1p-900 && y.raw <= 0x1p900; /* Dot2 in range, or losing nothing that shows */
+    long double raw = plain ? (long double)y.hi + y.lo : inner_kind(x, k);
     if (r->arith->flush && A > 0) /* sums are flushed too */
         lost += (double)r->z.D * r->tiny;
     int sides = (r->a->score.qscale.data && !power_of_two(x->q_scale)) +
@@ -241,7 +242,7 @@ static void product(const struct row *x, int64_t j, double k_scale, struct step 
     }
     to->D = outer * (r->dot[sides] * A + lost) * WIDER;
     to->sigma = (double)(r->z.D + 8) * (double)LDBL_EPSILON * A * outer;
-    to->big = fmaxl(most, (long double)most_A * fmax(1, outer * (1 + r->scaled)));
+    to->big = fmaxl(y.most, (long double)most_A * fmax(1, outer * (1 + r->scaled)));
     rounded(r, to, r->scaled, r->tiny);
 }
 
@@ -337,22 +338,32 @@ static void sink(struct row *x)
     enter(x, &key);
 }
 
-void at_bound_scores(struct row *x)
+void at_bound_open(struct row *x)
 {
     const struct rule *r = x->r;
-    struct at_span seen = at_keys(r->a, &r->z, x->at.b, x->at.i);
-    int64_t g = x->at.h / r->z.group;
-    struct key key;
+    x->seen = at_keys(r->a, &r->z, x->at.b, x->at.i);
     x->n = 0;
     x->dead = x->open = x->overflow = false;
-    if (seen.lo < seen.hi)
+    if (x->seen.lo < x->seen.hi)
         load_query(x);
+}
+
+void at_bound_scores(struct row *x, struct at_span part)
+{
+    const struct rule *r = x->r;
+    struct at_span seen = at_cut(x->seen, part);
+    int64_t g = x->at.h / r->z.group;
+    struct key key;
     for (int64_t j = seen.lo; j < seen.hi; j++) {
         if (!at_shown(r->a, x->at.b, x->at.h, x->at.i, j))
             continue;
         score(x, g, j, &key);
         enter(x, &key);
     }
-    if (x->at.b >= 0 && x->at.i < at_rows_of(r->a, &r->z, x->at.b))
+}
+
+void at_bound_close(struct row *x)
+{
+    if (x->at.b >= 0 && x->at.i < at_rows_of(x->r->a, &x->r->z, x->at.b))
         sink(x);
 }

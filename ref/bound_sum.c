@@ -4,27 +4,66 @@
  * on every v_j > R+ and e^-E_j elsewhere. R+ - o is the root of F(t) = sum w_j(t) (y_j - t), y = v
  * - o. The sums of one pass serve the private errors too. SPDX-License-Identifier: MIT */
 #include "bound.h"
+#include "lanes.h"
 
 /* -- Sums over the keys ---------------------------------------------------------------------------
  */
 
-static void add_key(const struct row *x, int64_t t, struct columns *s)
+/* Keys [from,to): sum |w - p| |v - o|, with the weight's rise where v lies above o and its fall
+ * below, and the other way round. */
+AT_CLONES static void add_spread(const struct row *x, int64_t from, int64_t to, struct columns *s)
 {
-    const double *v = x->value[t] + s->c;
-    double factor = x->key[t].factor, S = x->key[t].S, up = x->up[t], down = x->down[t];
-    double priv = x->priv[t], few = x->few[t];
+    double rise[WIDE], fall[WIDE], hi[WIDE], lo[WIDE];
+    for (int c = 0; c < WIDE; c++)
+        rise[c] = s->rise[c], fall[c] = s->fall[c], hi[c] = s->hi[c], lo[c] = s->lo[c];
+    for (int64_t t = from; t < to; t++) {
+        const double *restrict v = x->value[t] + s->c;
+        double factor = x->key[t].factor, up = x->up[t], down = x->down[t];
+#pragma omp simd
+        for (int c = 0; c < WIDE; c++) {
+            double y = (v[c] * factor - hi[c]) - lo[c], above = y > 0 ? y : 0, under = above - y;
+            rise[c] += up * above + down * under;
+            fall[c] += down * above + up * under;
+        }
+    }
+    for (int c = 0; c < WIDE; c++)
+        s->rise[c] = rise[c], s->fall[c] = fall[c];
+}
+
+/* The private sums, and in most, least the values' own range. */
+AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, struct columns *s)
+{
+    double priv[WIDE], few[WIDE], priv_max[WIDE], most[WIDE], least[WIDE];
     for (int c = 0; c < WIDE; c++) {
-        double vc = v[c] * factor, y = (vc - s->hi[c]) - s->lo[c];
-        double size = fabs(vc), far = fabs(y), with = y > 0 ? up : down,
-               against = y > 0 ? down : up;
-        s->rise[c] += with * far;
-        s->fall[c] += against * far;
-        s->priv[c] += priv * size;
-        s->few[c] += size > 0 ? few * size : 0;
-        s->priv_max[c] = S * size > s->priv_max[c] ? S * size : s->priv_max[c];
-        s->size[c] = size > s->size[c] ? size : s->size[c];
-        s->most[c] = y > s->most[c] ? y : s->most[c];
-        s->least[c] = y < s->least[c] ? y : s->least[c];
+        priv[c] = s->priv[c], few[c] = s->few[c], priv_max[c] = s->priv_max[c];
+        most[c] = s->most[c], least[c] = s->least[c];
+    }
+    for (int64_t t = from; t < to; t++) {
+        const double *restrict v = x->value[t] + s->c;
+        double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t], heavy = x->few[t];
+#pragma omp simd
+        for (int c = 0; c < WIDE; c++) {
+            double y = v[c] * factor, size = fabs(y), z = S * size;
+            priv[c] += share * size;
+            few[c] += size > 0 ? heavy * size : 0;
+            priv_max[c] = z > priv_max[c] ? z : priv_max[c];
+            most[c] = y > most[c] ? y : most[c];
+            least[c] = y < least[c] ? y : least[c];
+        }
+    }
+    for (int c = 0; c < WIDE; c++) {
+        s->priv[c] = priv[c], s->few[c] = few[c], s->priv_max[c] = priv_max[c];
+        s->most[c] = most[c], s->least[c] = least[c];
+    }
+}
+
+/* The range of v becomes that of v - o: rounding is monotone. */
+static void finish(struct columns *s)
+{
+    for (int c = 0; c < WIDE; c++) {
+        s->size[c] = fmax(fabs(s->most[c]), fabs(s->least[c]));
+        s->most[c] = (s->most[c] - s->hi[c]) - s->lo[c];
+        s->least[c] = (s->least[c] - s->hi[c]) - s->lo[c];
     }
 }
 
@@ -37,12 +76,22 @@ static void add_lost(const struct row *x, int64_t t, struct columns *s)
     }
 }
 
-void at_bound_sum(const struct row *x, struct columns *s)
+void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *s, int64_t blocks)
 {
-    for (int64_t t = 0; t < x->n; t++)
-        add_key(x, t, s);
-    for (int64_t t = 0; t < x->n && x->sums_lost; t++)
-        add_lost(x, t, s);
+    int64_t to = at_min(x->n, from + n);
+    for (int64_t k = 0; k < blocks && from < to; k++) {
+        add_spread(x, from, to, s + k);
+        add_sizes(x, from, to, s + k);
+    }
+    for (int64_t t = from; t < to && x->sums_lost; t++)
+        for (int64_t k = 0; k < blocks; k++)
+            add_lost(x, t, s + k);
+}
+
+void at_bound_summed(struct columns *s, int64_t blocks)
+{
+    for (int64_t k = 0; k < blocks; k++)
+        finish(s + k);
 }
 
 /* -- The shared part
@@ -54,14 +103,15 @@ struct pass {
 
 /* F(t) = sum w (y - t) = gain - loss, y = sign (v - o), w = p e^E where y > t, else p e^-E; mass =
  * sum w. Not in direct form sum p (y - t) = -t leaves F = sum |w - p| |y - t| - t. */
-static struct pass evaluate(const struct row *x, const struct columns *s, double sign,
-                            const double *t)
+AT_CLONES static struct pass evaluate(const struct row *x, const struct columns *s, double sign,
+                                      const double *t)
 {
     struct pass f = {{0}, {0}, {0}};
     double other = x->direct ? 1 : -1;
     for (int64_t j = 0; j < x->n; j++) {
         const double *v = x->value[j] + s->c;
         double factor = x->key[j].factor, up = x->up[j], down = x->down[j];
+#pragma omp simd
         for (int c = 0; c < WIDE; c++) {
             double y = sign * ((v[c] * factor - s->hi[c]) - s->lo[c]), far = y - t[c];
             f.gain[c] += far > 0 ? up * far : 0;

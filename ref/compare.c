@@ -258,6 +258,43 @@ static double element(const struct job *j, const struct at_view *view, int64_t a
     return r;
 }
 
+/* Truth lies within e = 2^-bits |hi| of hi + lo, and its own bound within 2^-30 of B or of
+ * B - 2e, which at_bound adds. So its interval holds the one of B - 3e and lies in that of B + e.
+ */
+static bool settled(const struct job *j, const struct at_view *view, int64_t at, int64_t t,
+                    int64_t c)
+{
+    const struct at_answer *x = j->x;
+    int64_t k = t * x->Dv + c;
+    int bits = c < 0 ? x->lse_bits[t] : x->out_bits[k];
+    struct element e = {.got = at_stored(view, at)};
+    e.kind = (enum at_kind)(c < 0 ? x->lse_kind[t] : x->out_kind[k]);
+    e.o = number_of(j->arith, view->dtype, x, t, c, &e.bound);
+    if (bits >= 106 || e.kind == AT_OVERFLOW || e.kind == AT_LOOSE || !isfinite(e.o.hi))
+        return true;
+    double off = ldexp(fabs(e.o.hi), -bits), wide = e.bound * (1 + 0x1p-30) + off;
+    double narrow = e.bound * (1 - 0x1p-30) - 3 * off;
+    e.lo = written(&e.o, -wide), e.hi = written(&e.o, wide);
+    double got = as_overflow(&e, view->dtype);
+    bool inside = got >= written(&e.o, -narrow) && got <= written(&e.o, narrow);
+    return inside || !(got >= e.lo && got <= e.hi);
+}
+
+void at_unsettled(const struct at_attention *a, const struct at_result *got, struct at_rows rows,
+                  const struct at_arith *arith, const struct at_answer *x, unsigned char *open)
+{
+    const struct at_view *out = &got->out, *lse = &got->lse;
+    struct job j = {a, arith, x, NULL};
+    for (int64_t t = 0; t < rows.n; t++) {
+        struct at_place p = at_place_of(a, rows, t);
+        int64_t at = at_row_offset(a, out, p.b, p.h, p.i);
+        bool sure = !lse->data || settled(&j, lse, at_row_offset(a, lse, p.b, p.h, p.i), t, -1);
+        for (int64_t c = 0; c < x->Dv && sure; c++)
+            sure = settled(&j, out, at + c * out->stride[3], t, c);
+        open[t] |= !sure;
+    }
+}
+
 static enum at_status check(const struct at_attention *a, const struct at_view *x, int64_t columns)
 {
     if (x->dim[0] != a->q.dim[0] || x->dim[1] != a->q.dim[1] || x->dim[2] != a->q.dim[2] ||

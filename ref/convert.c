@@ -63,14 +63,14 @@ static enum at_status copy_rows(const struct at_attention *a, const struct at_vi
     if (packed->dtype != padded->dtype || size == 0)
         return AT_ERR_DTYPE;
     for (int64_t b = 0; b < z.B; b++)
-    for (int64_t h = 0; h < z.Hq; h++)
-    for (int64_t i = 0; i < at_rows_of(a, &z, b); i++)
-        for (int64_t c = 0; c < C; c++) {
-            int64_t at = at_row_offset(a, packed, b, h, i) + c * packed->stride[3];
-            char *x = (char *)packed->data + size * at;
-            char *y = (char *)padded->data + size * at_offset(padded, b, h, i, c);
-            memcpy(pad ? y : x, pad ? x : y, (size_t)size);
-        }
+        for (int64_t h = 0; h < z.Hq; h++)
+            for (int64_t i = 0; i < at_rows_of(a, &z, b); i++)
+                for (int64_t c = 0; c < C; c++) {
+                    int64_t at = at_row_offset(a, packed, b, h, i) + c * packed->stride[3];
+                    char *x = (char *)packed->data + size * at;
+                    char *y = (char *)padded->data + size * at_offset(padded, b, h, i, c);
+                    memcpy(pad ? y : x, pad ? x : y, (size_t)size);
+                }
     return AT_OK;
 }
 

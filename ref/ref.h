@@ -31,6 +31,16 @@ enum at_dtype at_compute(const struct at_attention *a);
 enum at_status at_sink_f32(const struct at_attention *a, const struct at_state *x);
 enum at_status at_sink_f64(const struct at_attention *a, const struct at_state *x);
 
+/* -- Truth once more ------------------------------------------------------------------------- */
+
+/* at_truth of the rows t that open[t] marks, then at_bound where arith is given. */
+enum at_status at_truth_again(const struct at_attention *a, const struct at_arith *arith,
+                              struct at_rows rows, const unsigned char *open, struct at_answer *x);
+/* open[t] = 1, without clearing others, where the bits that truth has do not say whether an element
+ * of row t is inside its interval. Shapes as at_compare has accepted. */
+void at_unsettled(const struct at_attention *a, const struct at_result *got, struct at_rows rows,
+                  const struct at_arith *arith, const struct at_answer *x, unsigned char *open);
+
 /* -- Binary formats and MPFR ----------------------------------------------------------------- */
 
 /* Significands of p bits; the smallest normal number is 2^emin; max is the largest finite one. */
@@ -66,11 +76,33 @@ void at_next(mpfr_ptr x, struct at_format f);
 
 /* -- Arithmetics by name --------------------------------------------------------------------- */
 
-/* "key=value" into one field; x is untouched where that says nothing, and why (or NULL) says what. */
+/* "key=value" into one field; x is untouched where that says nothing, and why (or NULL) says what.
+ */
 bool at_arith_set(struct at_arith *x, const char *text, struct at_why *why);
 /* "preset,key=value,..." */
 bool at_arith_read(struct at_arith *x, const char *text, struct at_why *why);
-/* The presets that an output of this dtype is tried under, the strictest first; NULL past the last. */
+/* The presets that an output of this dtype is tried under, the strictest first; NULL past the last.
+ */
 const struct at_arith *at_arith_ladder(enum at_dtype out, int64_t k);
+
+/* -- Statistics of a verdict ------------------------------------------------------------------ */
+
+/* The second line: errors as a whole, over the rows that have ordinary numbers in every column.
+ * Assumes mean-independent roundings (ref/statistics.c); then a correct kernel fails it with
+ * probability <= alarm. Does not apply: fewer than 8 such rows, identical rows, sums that are cut,
+ * dropout. */
+struct at_statistics {
+    double rms, rms_limit;     /* of error over standard deviation */
+    double gain, scale, limit; /* |z| along out, and along d out/d ln(scale) */
+    double alarm;
+    int64_t rows;
+    bool applies, fails;
+};
+
+/* x: truth and bound of the rows under arith. Errors  AT_ERR_MEMORY. */
+AT_CHECKED enum at_status at_statistics(const struct at_attention *a, const struct at_arith *arith,
+                                        const struct at_view *out, struct at_rows rows,
+                                        const struct at_answer *x, double alarm,
+                                        struct at_statistics *to);
 
 #endif

@@ -69,8 +69,8 @@ static void attend_row(struct work *w, struct at_span split)
     at_row_clear(&w->row, -(at_real)INFINITY, w->z->Dv);
     if (seen.lo >= seen.hi)
         return;
-    at_load_row(&a->q, at_row_offset(a, &a->q, w->b, w->h, w->i), &a->score.qscale, w->b, w->h, w->i,
-                w->z->D, w->q);
+    at_load_row(&a->q, at_row_offset(a, &a->q, w->b, w->h, w->i), &a->score.qscale, w->b, w->h,
+                w->i, w->z->D, w->q);
     for (int64_t t = seen.lo / bc; t * bc < seen.hi; t++) /* key tiles */
         tile(w, at_cut(seen, (struct at_span){t * bc, t * bc + bc}));
 }

@@ -47,7 +47,8 @@ static void weights(const struct work *w, int64_t i, const at_real *S, struct at
             continue;
         bool kept = !at_drops(a) || at_kept(a, w->z, b, h, i, j);
         if (kept)
-            at_load_row(&a->v, at_key_offset(a, &a->v, b, g, j), &a->score.vscale, b, g, j, Dv, w->k);
+            at_load_row(&a->v, at_key_offset(a, &a->v, b, g, j), &a->score.vscale, b, g, j, Dv,
+                        w->k);
         at_row_add(x, S[j], kept ? w->k : NULL, Dv);
     }
 }

@@ -198,6 +198,7 @@ enum at_status at_truth(const struct at_attention *a, struct at_rows rows, struc
     int64_t n = rows.at ? rows.n : a->q.dim[0] * a->q.dim[1] * a->q.dim[2];
     if (x->n != n || x->Dv != a->v.dim[3])
         return AT_ERR_SHAPE;
+    x->by_mpfr = n;
     bool good = true;
 #pragma omp parallel num_threads(at_resolve(a).threads) reduction(&& : good)
     {

@@ -47,10 +47,12 @@ static enum at_status check_shape(const struct at_view *x, const int64_t to[4], 
 {
     for (int k = 0; k < 4; k++)
         if (x->dim[k] != to[k])
-            return fail(why, AT_ERR_SHAPE, "%s: extents (%lld,%lld,%lld,%lld), expected "
-                        "(%lld,%lld,%lld,%lld)", name, (long long)x->dim[0], (long long)x->dim[1],
-                        (long long)x->dim[2], (long long)x->dim[3], (long long)to[0],
-                        (long long)to[1], (long long)to[2], (long long)to[3]);
+            return fail(why, AT_ERR_SHAPE,
+                        "%s: extents (%lld,%lld,%lld,%lld), expected "
+                        "(%lld,%lld,%lld,%lld)",
+                        name, (long long)x->dim[0], (long long)x->dim[1], (long long)x->dim[2],
+                        (long long)x->dim[3], (long long)to[0], (long long)to[1], (long long)to[2],
+                        (long long)to[3]);
     return AT_OK;
 }
 
@@ -105,14 +107,14 @@ static enum at_status check_lengths(const int64_t *len, int64_t B, int64_t most,
 {
     for (int64_t b = 0; len && b < B; b++)
         if (len[b] < 0 || len[b] > most)
-            return fail(why, AT_ERR_LENGTH, "%s[%lld]: %lld, expected 0 .. %lld", name, (long long)b,
-                        (long long)len[b], (long long)most);
+            return fail(why, AT_ERR_LENGTH, "%s[%lld]: %lld, expected 0 .. %lld", name,
+                        (long long)b, (long long)len[b], (long long)most);
     return AT_OK;
 }
 
 /* Sequences side by side in `rows` packed rows. */
-static enum at_status check_ragged(const int64_t *start, const int64_t *len, int64_t B, int64_t rows,
-                                   const char *name, struct at_why *why)
+static enum at_status check_ragged(const int64_t *start, const int64_t *len, int64_t B,
+                                   int64_t rows, const char *name, struct at_why *why)
 {
     if (!len)
         return fail(why, AT_ERR_MISSING, "%s_len: absent, expected with %s_start", name, name);
@@ -141,21 +143,26 @@ static enum at_status check_pages(const struct at_attention *a, int64_t B, struc
     if (size < 1)
         return fail(why, AT_ERR_PAGE, "pages: size %lld, expected at least 1", (long long)size);
     if (!p->indptr && (p->width < 0 || p->width > FAR / at_max(size, at_max(B, 1))))
-        return fail(why, AT_ERR_PAGE, "pages: width %lld, expected at least 0 and a table that can "
-                    "be", (long long)p->width);
+        return fail(why, AT_ERR_PAGE,
+                    "pages: width %lld, expected at least 0 and a table that can "
+                    "be",
+                    (long long)p->width);
     for (int64_t b = 0; b < B; b++) {
         int64_t len = a->score.kv_len[b], first = p->indptr ? p->indptr[b] : b * p->width;
         int64_t room = p->indptr ? (int64_t)p->indptr[b + 1] - first : p->width;
         if (first < 0 || room < 0)
             return fail(why, AT_ERR_PAGE, "indptr[%lld]: does not ascend from 0", (long long)b);
         if (len < 0 || len > FAR || (len + size - 1) / size > room)
-            return fail(why, AT_ERR_LENGTH, "kv_len[%lld]: %lld, expected 0 .. %lld (%lld pages of "
-                        "%lld)", (long long)b, (long long)len, (long long)(room * size),
-                        (long long)room, (long long)size);
+            return fail(why, AT_ERR_LENGTH,
+                        "kv_len[%lld]: %lld, expected 0 .. %lld (%lld pages of "
+                        "%lld)",
+                        (long long)b, (long long)len, (long long)(room * size), (long long)room,
+                        (long long)size);
         for (int64_t n = 0; n * size < len; n++)
             if (p->table[first + n] < 0 || p->table[first + n] >= pages)
                 return fail(why, AT_ERR_PAGE, "table[%lld][%lld]: page %d, expected 0 .. %lld",
-                            (long long)b, (long long)n, p->table[first + n], (long long)(pages - 1));
+                            (long long)b, (long long)n, p->table[first + n],
+                            (long long)(pages - 1));
     }
     return AT_OK;
 }
@@ -166,8 +173,10 @@ static enum at_status check_queries(const struct at_attention *a, int64_t B, str
     if (!s->q_start)
         return check_lengths(s->q_len, B, a->q.dim[2], "q_len", why);
     if (B < 0 || B > FAR || a->q.dim[0] != 1)
-        return fail(why, AT_ERR_SHAPE, "q: ragged with extent 0 of %lld and %lld sequences, expected "
-                    "1 and at least 0", (long long)a->q.dim[0], (long long)B);
+        return fail(why, AT_ERR_SHAPE,
+                    "q: ragged with extent 0 of %lld and %lld sequences, expected "
+                    "1 and at least 0",
+                    (long long)a->q.dim[0], (long long)B);
     return check_ragged(s->q_start, s->q_len, B, a->q.dim[2], "q", why);
 }
 
@@ -181,8 +190,8 @@ static enum at_status check_sequences(const struct at_attention *a, struct at_wh
     if (a->pages.table)
         status = check_pages(a, B, why);
     else if (a->k.dim[0] != batch)
-        status = fail(why, AT_ERR_SHAPE, "k: extent 0 is %lld, expected %lld", (long long)a->k.dim[0],
-                      (long long)batch);
+        status = fail(why, AT_ERR_SHAPE, "k: extent 0 is %lld, expected %lld",
+                      (long long)a->k.dim[0], (long long)batch);
     else if (s->kv_start)
         status = check_ragged(s->kv_start, s->kv_len, B, a->k.dim[2], "kv", why);
     else
@@ -202,14 +211,17 @@ static enum at_status check_numbers(const struct at_attention *a, struct at_why 
     if (!isfinite(s->scale))
         return fail(why, AT_ERR_SCALE, "scale: %g, expected a finite number", s->scale);
     if (!(s->softcap >= 0 && isfinite(s->softcap)))
-        return fail(why, AT_ERR_SOFTCAP, "softcap: %g, expected 0 or a positive number", s->softcap);
+        return fail(why, AT_ERR_SOFTCAP, "softcap: %g, expected 0 or a positive number",
+                    s->softcap);
     float cap = (float)s->softcap;
     if (s->softcap > 0 && !(cap > 0 && isfinite(cap)) && at_compute(a) == AT_F32)
-        return fail(why, AT_ERR_SOFTCAP, "softcap: %g, expected a number of fp32, or plan.compute fp64",
-                    s->softcap);
+        return fail(why, AT_ERR_SOFTCAP,
+                    "softcap: %g, expected a number of fp32, or plan.compute fp64", s->softcap);
     if (s->left < AT_UNBOUNDED || s->right < AT_UNBOUNDED)
-        return fail(why, AT_ERR_WINDOW, "window: (%lld,%lld), expected bounds of at least 0, or -1 "
-                    "for none", (long long)s->left, (long long)s->right);
+        return fail(why, AT_ERR_WINDOW,
+                    "window: (%lld,%lld), expected bounds of at least 0, or -1 "
+                    "for none",
+                    (long long)s->left, (long long)s->right);
     if (!(a->dropout.p >= 0 && a->dropout.p < 1))
         return fail(why, AT_ERR_DROPOUT, "dropout: p %g, expected 0 <= p < 1", a->dropout.p);
     return AT_OK;
@@ -229,10 +241,10 @@ static enum at_status check_tensors(const struct at_attention *a, struct at_why 
         const int64_t *to;
         bool number;
         const char *name;
-    } list[] = {{&s->bias, full, true, "bias"},        {&s->mask, full, false, "mask"},
-                {&s->alibi, head, true, "alibi"},      {&s->sink, head, true, "sink"},
+    } list[] = {{&s->bias, full, true, "bias"},         {&s->mask, full, false, "mask"},
+                {&s->alibi, head, true, "alibi"},       {&s->sink, head, true, "sink"},
                 {&s->qscale, query, true, "q_descale"}, {&s->kscale, key, true, "k_descale"},
-                {&s->vscale, key, true, "v_descale"},  {&a->dropout.keep, full, false, "keep"}};
+                {&s->vscale, key, true, "v_descale"},   {&a->dropout.keep, full, false, "keep"}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         enum at_status status =
             check_optional(list[k].x, list[k].to, list[k].number, list[k].name, why);

@@ -19,27 +19,65 @@ static void quiet(void) { memset(at_emulation(), 0, sizeof *at_emulation()); }
 
 /* -- Bits ------------------------------------------------------------------------------------- */
 
+static void one_has_the_bits(const struct at_engine *e, int64_t seed)
+{
+    size_t bytes = result_bytes(&problem);
+    memset(problem.to.out.data, 0xff, bytes);
+    ck_assert_int_eq(at_forward(&at_scalar, &problem.a, &problem.to), AT_OK);
+    memcpy(want, problem.to.out.data, bytes);
+    memset(problem.to.out.data, 0xff, bytes);
+    at_emulation()->few = false;
+    enum at_status status = at_forward(e, &problem.a, &problem.to);
+    ck_assert_msg(status == AT_OK, "%s, seed %lld: %s: %s (SEED=%lld COUNT=1)", e->name,
+                  (long long)seed, at_strstatus(status), at_gpu_note()->trouble, (long long)seed);
+    ck_assert_msg(memcmp(want, problem.to.out.data, bytes) == 0,
+                  "%s, seed %lld: other bits than scalar (SEED=%lld COUNT=1)", e->name,
+                  (long long)seed, (long long)seed);
+}
+
 /* most: the largest key tile of the engine; few: at most so many queries, 0: any number. */
 static void same_bits(const struct at_engine *e, int64_t first, int64_t n, int64_t most,
                       int64_t few)
 {
-    for (int64_t seed = first; seed < first + n; seed++) {
-        if (!gpu_problem(&problem, (uint64_t)seed, most, few, true))
-            continue;
-        size_t bytes = result_bytes(&problem);
-        memset(problem.to.out.data, 0xff, bytes);
-        ck_assert_int_eq(at_forward(&at_scalar, &problem.a, &problem.to), AT_OK);
-        memcpy(want, problem.to.out.data, bytes);
-        memset(problem.to.out.data, 0xff, bytes);
-        enum at_status status = at_forward(e, &problem.a, &problem.to);
-        ck_assert_msg(status == AT_OK, "%s, seed %lld: %s: %s (SEED=%lld COUNT=1)", e->name,
-                      (long long)seed, at_strstatus(status), at_gpu_note()->trouble,
-                      (long long)seed);
-        ck_assert_msg(memcmp(want, problem.to.out.data, bytes) == 0,
-                      "%s, seed %lld: other bits than scalar (SEED=%lld COUNT=1)", e->name,
-                      (long long)seed, (long long)seed);
-    }
+    for (int64_t seed = first; seed < first + n; seed++)
+        if (gpu_problem(&problem, (uint64_t)seed, most, few, true))
+            one_has_the_bits(e, seed);
 }
+
+/* A causal problem that asks for no more than few.cuh has: the bits, the short descriptor, and
+ * `kernel` last. */
+static void short_launch(const struct at_engine *e, int64_t Sq, int64_t splits, const char *kernel)
+{
+    static float q[2 * 40 * 32], kv[100 * 32], out[2][2 * 40 * 32];
+    problem.state = 11;
+    for (int t = 0; t < 2 * 40 * 32; t++)
+        q[t] = (float)number(&problem);
+    for (int t = 0; t < 100 * 32; t++)
+        kv[t] = (float)number(&problem);
+    struct at_view keys = at_bhsd(kv, AT_F32, 1, 1, 100, 32);
+    struct at_attention a = at_plain(at_bhsd(q, AT_F32, 1, 2, Sq, 32), keys, keys, 0.2);
+    int64_t offset = 100 - Sq;
+    a.score.right = 0, a.score.offset = &offset;
+    a.plan.bc = 16, a.plan.lanes = 1, a.plan.splits = splits;
+    struct at_result to[2] = {{.out = at_bhsd(out[0], AT_F32, 1, 2, Sq, 32)},
+                              {.out = at_bhsd(out[1], AT_F32, 1, 2, Sq, 32)}};
+    memset(out, 0xff, sizeof out);
+    at_emulation()->few = false;
+    ck_assert_int_eq(at_forward(&at_scalar, &a, &to[0]), AT_OK);
+    ck_assert_int_eq(at_forward(e, &a, &to[1]), AT_OK);
+    ck_assert_mem_eq(out[0], out[1], sizeof out[0]);
+    ck_assert(at_emulation()->few);
+    ck_assert_str_eq(at_gpu_note()->kernel, kernel);
+}
+
+START_TEST(short_descriptors_have_the_bits_of_scalar)
+{
+    quiet();
+    short_launch(&at_gpu_emulated, 40, 1, "attend");
+    short_launch(&at_gpu_decode_emulated, 3, 1, "decode");
+    short_launch(&at_gpu_decode_emulated, 3, 3, "merge");
+}
+END_TEST
 
 START_TEST(prefill_has_the_bits_of_scalar)
 {
@@ -215,6 +253,7 @@ int main(void)
     tcase_add_test(t, prefill_has_the_bits_of_scalar);
     tcase_add_test(t, decode_has_the_bits_of_scalar);
     tcase_add_test(t, the_tile_shapes_of_the_device_have_the_bits_of_scalar);
+    tcase_add_test(t, short_descriptors_have_the_bits_of_scalar);
     tcase_add_test(t, states_of_a_split_have_the_bits_of_scalar);
     tcase_add_test(t, every_barrier_left_out_is_a_race);
     tcase_add_test(t, every_barrier_that_one_thread_misses_is_caught);

@@ -49,7 +49,8 @@ static struct at_state back(const struct other *from, float *space)
 {
     for (int t = 0; t < ROWS * (Dv + 2); t++)
         space[t] = NAN;
-    struct at_state x = {at_bhsd(space, AT_F32, 1, H, S, 1), at_bhsd(space + ROWS, AT_F32, 1, H, S, 1),
+    struct at_state x = {at_bhsd(space, AT_F32, 1, H, S, 1),
+                         at_bhsd(space + ROWS, AT_F32, 1, H, S, 1),
                          at_bhsd(space + 2 * ROWS, AT_F32, 1, H, S, Dv)};
     ck_assert_int_eq(at_from_foreign(&from->x, &x), AT_OK);
     return x;
@@ -131,13 +132,16 @@ END_TEST
 START_TEST(two_shards_merge_alike_by_sums_and_by_lse_where_that_is_exact)
 {
     /* One key each, equal scores: weights 1/2, whatever the form. */
-    float ma[] = {3}, la[] = {1}, ua[] = {2, 6}, mb[] = {3}, lb[] = {1}, ub[] = {4, 2}, out[2], lse[1];
+    float ma[] = {3}, la[] = {1}, ua[] = {2, 6}, mb[] = {3}, lb[] = {1}, ub[] = {4, 2}, out[2],
+          lse[1];
     struct at_state a = {at_bhsd(ma, AT_F32, 1, 1, 1, 1), at_bhsd(la, AT_F32, 1, 1, 1, 1),
                          at_bhsd(ua, AT_F32, 1, 1, 1, 2)};
     struct at_state b = {at_bhsd(mb, AT_F32, 1, 1, 1, 1), at_bhsd(lb, AT_F32, 1, 1, 1, 1),
                          at_bhsd(ub, AT_F32, 1, 1, 1, 2)};
-    struct at_foreign f = {.form = AT_OUT_LSE, .out = at_bhsd(out, AT_F32, 1, 1, 1, 2),
-                           .lse = at_bhsd(lse, AT_F32, 1, 1, 1, 1), .empty_lse = -INFINITY};
+    struct at_foreign f = {.form = AT_OUT_LSE,
+                           .out = at_bhsd(out, AT_F32, 1, 1, 1, 2),
+                           .lse = at_bhsd(lse, AT_F32, 1, 1, 1, 1),
+                           .empty_lse = -INFINITY};
     ck_assert_int_eq(at_to_foreign(&b, &f), AT_OK);
     ck_assert_int_eq(at_from_foreign(&f, &b), AT_OK);
     ck_assert_int_eq(at_merge(&a, &b), AT_OK);
@@ -170,7 +174,8 @@ START_TEST(padding_and_unpadding_move_the_rows_of_sequences_and_nothing_else)
         packed[t] = (float)t;
     for (int t = 0; t < B * H * LONGEST; t++)
         padded[t] = -1;
-    struct at_view x = at_lse_th(packed, AT_F32, T, H), y = at_bhsd(padded, AT_F32, B, H, LONGEST, 1);
+    struct at_view x = at_lse_th(packed, AT_F32, T, H),
+                   y = at_bhsd(padded, AT_F32, B, H, LONGEST, 1);
     ck_assert_int_eq(at_pad(&a, &x, &y), AT_OK);
     for (int b = 0; b < B; b++)
         for (int h = 0; h < H; h++)
@@ -206,8 +211,9 @@ START_TEST(misuse_is_told_and_nothing_is_written)
     ck_assert_int_eq(at_to_foreign(&to, &x.x), AT_ERR_DTYPE);
     ck_assert(memcmp(before + ROWS, l, sizeof l) == 0);
     struct at_view wrong = at_bhsd(NULL, AT_F32, 1, H, S, 2);
-    struct at_attention a = at_plain(at_bhsd(u, AT_F32, 1, H, S, Dv), at_bhsd(u, AT_F32, 1, H, S, Dv),
-                                     at_bhsd(u, AT_F32, 1, H, S, Dv), 1);
+    struct at_attention a =
+        at_plain(at_bhsd(u, AT_F32, 1, H, S, Dv), at_bhsd(u, AT_F32, 1, H, S, Dv),
+                 at_bhsd(u, AT_F32, 1, H, S, Dv), 1);
     ck_assert_int_eq(at_pad(&a, &state.m, &wrong), AT_ERR_SHAPE);
     wrong = state.m, wrong.dtype = AT_F64;
     ck_assert_int_eq(at_unpad(&a, &wrong, &state.m), AT_ERR_DTYPE);

@@ -209,6 +209,30 @@ START_TEST(without_memory_there_is_a_status_and_no_leak)
 }
 END_TEST
 
+/* Hidden keys, whatever they hold, leave a row to the fast truth and change no bit of it. */
+START_TEST(the_fast_truth_meets_nothing_hidden)
+{
+    double s[MOST] = {0.3, 0, -0.7, 1.1}, v[MOST] = {0.1, 0, 3.7, -0.9};
+    const double bad[] = {0, NAN, INFINITY, -INFINITY, 1e308, 1e15};
+    uint8_t mask[4] = {1, 0, 1, 1};
+    struct at_attention a = row_of(4, s, v);
+    struct at_answer x[2];
+    a.score.mask = at_bhsd(mask, AT_U8, 1, 1, 1, 4);
+    for (int k = 0; k < 6; k++) {
+        s[1] = v[1] = bad[k];
+        struct at_answer *y = &x[k > 0];
+        ck_assert_int_eq(at_answer_make(y, 1, 1), AT_OK);
+        ck_assert_int_eq(at_truth_fast(&a, (struct at_rows){1, NULL}, y), AT_OK);
+        ck_assert_int_eq(y->by_mpfr, 0);
+        ck_assert(y->out[0] == x->out[0] && y->out_lo[0] == x->out_lo[0]);
+        ck_assert(y->lse[0] == x->lse[0] && y->out_bits[0] == x->out_bits[0]);
+        if (k > 0)
+            at_answer_free(y);
+    }
+    at_answer_free(&x[0]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("truth");
@@ -225,6 +249,7 @@ int main(void)
     tcase_add_test(c, an_infinite_descale_meets_each_product);
     tcase_add_test(c, rows_of_nothing_are_0_even_with_a_sink);
     tcase_add_test(c, rows_that_were_chosen_come_in_the_order_asked);
+    tcase_add_test(c, the_fast_truth_meets_nothing_hidden);
     tcase_add_test(c, without_memory_there_is_a_status_and_no_leak);
     suite_add_tcase(s, c);
     return paint_run(s);

@@ -2,11 +2,14 @@
  *
  *     gpu_check bits FIRST LAST [wide]   random descriptors: the same bits from gpu and gpu-decode
  *     gpu_check long                     the same on a few long problems
- *     gpu_check tensor                   gpu-mma, gpu-wgmma: error against fp64; hidden NaN stays
- * out gpu_check small                    one launch of each kernel and shape (for
- * compute-sanitizer) gpu_check refuse                   what is not served is a status and a
- * sentence Exit 0: all as it should be. The tensor cores' limit here is a net for blunders; the
- * bound judges them (attest judge on the cases that `gpu_check dump DIR` leaves).
+ *     gpu_check tensor                   gpu-mma, gpu-wgmma: error against fp64; hidden NaN
+ *     gpu_check small                    one launch of each kernel and shape (sanitizers)
+ *     gpu_check race                     one launch of each kernel, tiny (racecheck)
+ *     gpu_check refuse                   what is not served is a status and a sentence
+ *
+ * Exit 0: all as it should be. The tensor cores' limit here is a net for blunders; the bound judges
+ * them (attest judge on the cases that `gpu_check dump DIR` leaves).
+ *
  * SPDX-License-Identifier: MIT */
 #include "gpu.h"
 #include "gpu_problem.h"
@@ -262,6 +265,22 @@ static void small(void)
     bits(1000, 1020, true);
 }
 
+/* One launch of each kernel, tiny: racecheck is slow. */
+static void race(void)
+{
+    struct large s = {AT_F32, 1, 1, 1, 20, 70, 64, 64, 1, 1, true};
+    long_bits(&at_gpu, &s);
+    s.D = 72; /* the whole descriptor, two panels */
+    long_bits(&at_gpu, &s);
+    s.Sq = 2, s.splits = 2;
+    long_bits(&at_gpu_decode, &s);
+    s.dtype = AT_BF16, s.D = 64;
+    long_bits(&at_gpu_decode, &s);
+    s.Sq = 17, s.Skv = 129, s.splits = 1;
+    tensor_size(&at_gpu_mma, s, AT_BF16);
+    tensor_size(&at_gpu_wgmma, s, AT_BF16);
+}
+
 static void refuse_one(const struct at_engine *e, struct gpu_problem *x, const char *what)
 {
     enum at_status status = at_forward(e, &x->a, &x->to);
@@ -371,6 +390,8 @@ int main(int n, char **v)
         tensor_cores(&at_gpu_mma), tensor_cores(&at_gpu_wgmma);
     else if (strcmp(what, "small") == 0)
         small();
+    else if (strcmp(what, "race") == 0)
+        race();
     else if (strcmp(what, "refuse") == 0)
         refuse();
     else if (strcmp(what, "dump") == 0 && n > 2)

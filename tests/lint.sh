@@ -42,11 +42,15 @@ report "a function past 60 lines (a kernel: 80)" "$(awk '
                    if (n>most) printf "%s:%d %d lines: %s\n", FILENAME, open, n, name; open=0}
     {if ($0 !~ /^[ \t]*$/) prev=$0}' $sources)"
 report "a file past 400 lines" "$(wc -l $sources | awk '$2!="total" && $1>400 {print $2": "$1}')"
+references=$(grep -oE '^- \*\*[A-Za-z0-9]+\*\*' docs/references.md | tr -d -- '-* ')
 report "a citation key without its reference, or a reference without its use" "$(
-    git grep -hoE '\[[A-Z][A-Za-z]{1,14}[0-9]{2}[a-z]?(,|\])' -- $sources '*.v' 'docs/*.md' ':!docs/references.md' |
-        tr -d '[],' | sort -u >/tmp/lint-keys.$$
-    grep -oE '^- \*\*[A-Za-z0-9]+\*\*' docs/references.md | tr -d -- '-* ' | sort -u >/tmp/lint-refs.$$
-    comm -3 /tmp/lint-keys.$$ /tmp/lint-refs.$$; rm -f /tmp/lint-keys.$$ /tmp/lint-refs.$$)"
+    for key in $(git grep -hoE '[[;,] ?[A-Z][A-Za-z]{1,14}[0-9]{2}[a-z]?[],;]' -- $sources '*.v' 'docs/*.md' \
+                     ':!docs/references.md' | tr -d '[],; ' | sort -u); do
+        case $key in *[a-z]*) echo "$references" | grep -qx "$key" || echo "$key: no reference" ;; esac
+    done
+    for key in $references; do
+        git grep -q "$key" -- $sources '*.v' 'docs/*.md' ':!docs/references.md' || echo "$key: not used"
+    done)"
 
 if [ "${TIDY:-1}" = 1 ] && command -v clang-tidy >/dev/null 2>&1; then
     report "clang-tidy" "$(clang-tidy --quiet $(git ls-files 'ref/*.c' 'oracle/*.c' 'attest/*.c') -- \

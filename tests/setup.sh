@@ -5,12 +5,13 @@ set -u
 
 packages() {
     case $1 in
-    core) echo "gcc g++ make pkg-config libc6-dev libmpfr-dev libjansson-dev" ;;
+    core) echo "gcc g++ make pkg-config libc6-dev libmpfr-dev libjansson-dev libmd-dev" ;;
     check) echo "check" ;;
     demo) echo "gnuplot-nox" ;;
     lint) echo "clang clang-format clang-tidy" ;;
     clang) echo "clang libomp-dev" ;;
     python) echo "python3 python3-venv" ;;
+    numpy) echo "python3 python3-numpy" ;;
     prove) echo "python3 coq ocaml-findlib libcoq-flocq libcoq-interval libcoq-coquelicot gappa libcoq-gappa" ;;
     prove-c) echo "frama-c-base why3 z3 cvc4" ;;
     aarch64) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;

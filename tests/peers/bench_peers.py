@@ -260,14 +260,14 @@ def numpy_call(problem):
 
 
 def timed(call):
-    """Seconds of one call, with spinning workers of others asleep."""
+    """Seconds of one call by the wall and by the processor, others' spinning workers asleep."""
     time.sleep(0.25)
-    start = time.perf_counter()
+    start = time.perf_counter(), time.process_time()
     call()
-    return time.perf_counter() - start
+    return time.perf_counter() - start[0], time.process_time() - start[1]
 
 
-def compare(problem, library, threads, rounds):
+def compare(problem, library, threads, rounds, blas=True):
     """One table; returns its records."""
     calls = {"attest": ours(problem, library, threads), **torch_calls(problem)}
     prefill = int(problem.shape[3]) > 1
@@ -275,7 +275,8 @@ def compare(problem, library, threads, rounds):
         calls["onnxruntime MultiHeadAttention"] = onnx_mha(problem, threads)
     if problem.causal or not prefill:
         calls["onnxruntime GroupQueryAttention"] = onnx_gqa(problem, threads)
-    calls["NumPy (OpenBLAS)"] = numpy_call(problem)
+    if blas:
+        calls["NumPy (OpenBLAS)"] = numpy_call(problem)
     errors = {name: problem.truth(call()) for name, call in calls.items()}  # and warm-up
     times = {name: [] for name in calls}
     for _ in range(rounds):
@@ -285,11 +286,14 @@ def compare(problem, library, threads, rounds):
     print(f"\n{problem.name}; PyTorch ran {operator}", flush=True)
     records = []
     for name in calls:
-        ratio = sorted(t / o for t, o in zip(times[name], times["attest"]))
+        pairs = list(zip(times[name], times["attest"]))
+        ratio = sorted(t[0] / o[0] for t, o in pairs)
+        cpu_ratio = statistics.median(t[1] / o[1] for t, o in pairs)
         record = {
             "problem": problem.name,
             "name": name,
-            "ms": 1e3 * statistics.median(times[name]),
+            "ms": 1e3 * statistics.median(t[0] for t in times[name]),
+            "cpu_ratio": cpu_ratio,
             "ratio": statistics.median(ratio),
             "low": ratio[0],
             "high": ratio[-1],
@@ -298,7 +302,7 @@ def compare(problem, library, threads, rounds):
         records.append(record)
         print(
             f"  {name:34} {record['ms']:9.2f} ms   {record['ratio']:5.2f} of ours"
-            f" ({record['low']:.2f} .. {record['high']:.2f})   max error {record['error']:.1e}",
+            f" ({record['low']:.2f} .. {record['high']:.2f}), cpu {cpu_ratio:5.2f}   max error {record['error']:.1e}",
             flush=True,
         )
     return records
@@ -316,6 +320,17 @@ def problems(quick):
     yield Problem("batch 16 x 128..8192, 32 heads over 8, D 128", mixed, 32, 8, 1, 128)
 
 
+def sweep(path, library, rounds):
+    """Full prefill, D 64, N 256 .. 16384: the columns of docs/figures/cpu.dat but the last, appended."""
+    for n in (256, 512, 1024, 2048, 4096, 8192, 16384):
+        problem = Problem(f"prefill full N {n} D 64", [n], 1, 1, n, 64)
+        records = compare(problem, library, THREADS, rounds, blas=n <= 4096)
+        ratio = [f"{r['cpu_ratio']:.3g}" for r in records[1:]] + ["-"] * (n > 4096)
+        memory = library.peers_workspace(problem.shape.ctypes.data_as(ctypes.c_void_p), THREADS)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(" ".join([str(n), f"{records[0]['ms']:.4g}", *ratio, str(memory)]) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
@@ -323,16 +338,21 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json")
+    parser.add_argument("--sweep")
     options = parser.parse_args()
     torch.set_num_threads(THREADS)
     library = ctypes.CDLL(options.library)
     library.peers_engine.restype = ctypes.c_char_p
+    library.peers_workspace.restype = ctypes.c_int64
     engine = library.peers_engine().decode()
     print(
         f"attest {engine}; PyTorch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()}),"
         f" onnxruntime {onnxruntime.__version__}, NumPy {np.__version__}, onnx {onnx.__version__};"
         f" {platform.machine()}, {THREADS} threads, {options.rounds} rounds"
     )
+    if options.sweep:
+        sweep(options.sweep, library, options.rounds)
+        return
     for problem in problems(options.quick):
         if options.only in problem.name:
             for record in compare(problem, library, THREADS, options.rounds):

@@ -1,0 +1,60 @@
+/* Memory of the bound: the keys that a thread has decoded, and its rows.
+ * SPDX-License-Identifier: MIT */
+#include "bound.h"
+#include <stdlib.h>
+
+static bool store_make(struct store *s, const struct rule *r)
+{
+    int64_t n = r->z.Skv, wide = (r->z.Dv + WIDE - 1) / WIDE * WIDE;
+    int64_t deep = (r->z.D + WIDE - 1) / WIDE * WIDE;
+    *s = (struct store){.b = -1, .g = -1, .wide = wide, .deep = deep};
+    s->k = calloc((size_t)(n * (deep + wide) + 1), sizeof *s->k);
+    s->have = calloc((size_t)n + 1, 1);
+    s->v = s->k ? s->k + n * deep : NULL;
+    return s->k && s->have;
+}
+
+/* One block of doubles, cut up; the sink is one key more. */
+static bool row_make(struct row *x, const struct rule *r, struct store *store)
+{
+    int64_t n = r->z.Skv + 1, wide = store->wide, D = store->deep;
+    *x = (struct row){.r = r, .store = store};
+    double *space = calloc((size_t)(3 * D + n * (8 + WIDE) + wide), sizeof *space);
+    x->key = calloc((size_t)n, sizeof *x->key);
+    x->value = calloc((size_t)n, sizeof *x->value);
+    x->block = calloc((size_t)(wide / WIDE), sizeof *x->block);
+    x->q = space;
+    if (!space || !x->key || !x->value || !x->block)
+        return false;
+    x->q_size = x->q + D, x->q_lost = x->q + 2 * D;
+    x->sorted = x->q + 3 * D;
+    x->up = x->sorted + n, x->down = x->up + n, x->priv = x->down + n;
+    x->lost_y = x->priv + n, x->lost_v = x->lost_y + n;
+    x->share = x->lost_v + n, x->few = x->share + n;
+    x->zero = x->few + n, x->edit = x->zero + wide;
+    return true;
+}
+
+static void row_free(struct row *x)
+{
+    free(x->q);
+    free(x->key);
+    free((void *)x->value);
+    free(x->block);
+}
+
+bool at_bound_make(struct worker *x, const struct rule *r)
+{
+    bool good = store_make(&x->store, r);
+    for (int k = 0; k < ROWS; k++)
+        good &= row_make(&x->row[k], r, &x->store);
+    return good;
+}
+
+void at_bound_free(struct worker *x)
+{
+    for (int k = 0; k < ROWS; k++)
+        row_free(&x->row[k]);
+    free(x->store.k);
+    free(x->store.have);
+}
