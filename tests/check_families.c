@@ -220,6 +220,14 @@ START_TEST(what_underflows_is_enlarged_by_the_gain_of_dropout)
 }
 END_TEST
 
+/* e^-90 is no normal number, but times 2^120 it is 1e-3. */
+START_TEST(a_weight_that_is_flushed_takes_a_huge_value_with_it)
+{
+    struct small x = {.n = 2, .s = {0, -90}, .v = {0, 0x1p120}};
+    reaches("fp32,flush=true", AT_STRAIGHT, x, 0.01);
+}
+END_TEST
+
 START_TEST(a_descaled_value_that_may_overflow_has_no_claim)
 {
     struct small x = {.n = 2, .s = {0, -12}, .v = {1, 60000}, .descale = 2};
@@ -288,6 +296,7 @@ int main(void)
     tcase_add_test(t, huge_scores_that_their_format_makes_equal_share_the_row);
     tcase_add_test(t, an_exp_of_0_that_is_not_1_rescales_every_tile);
     tcase_add_test(t, what_underflows_is_enlarged_by_the_gain_of_dropout);
+    tcase_add_test(t, a_weight_that_is_flushed_takes_a_huge_value_with_it);
     tcase_add_test(t, a_descaled_value_that_may_overflow_has_no_claim);
     tcase_add_test(t, light_keys_cost_what_they_weigh);
     tcase_add_test(t, each_final_rounding_beyond_one_is_allowed);
