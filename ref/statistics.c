@@ -233,9 +233,9 @@ static void add(struct row *x, const struct at_answer *y, const struct at_view *
         x->err[c] = store - truth - y->out_lo[t * y->Dv + c];
         variance(x, c);
         int e = truth == 0 ? (int)f.emin : (int)fmax((double)f.emin, ilogb(truth));
-        double half = ldexp(1, e - f.p); /* half a unit in the last place */
-        x->own[c] += half * half / 3;
-        x->V[c] += half * half / 3;
+        double half = ldexp(1, e - f.p); /* half a unit in the last place: one more c, |d| <= 1 */
+        x->own[c] += half * half;
+        x->V[c] += half * half;
         s->squares += isfinite(x->err[c]) ? x->err[c] * x->err[c] / x->V[c] : INFINITY;
         s->elements++;
     }
