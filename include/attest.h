@@ -292,7 +292,6 @@ struct at_engine {
     /* Bytes of workspace that attend takes on this problem; NULL: a few rows. */
     int64_t (*workspace)(const struct at_attention *a);
 };
-
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
 /* CUDA (gpu/): the scalar engine's bits, prefill and split-KV decode, on the device and emulated on
