@@ -100,8 +100,8 @@ static void keys(struct row *x, double lse)
             (struct key){at_stored(sink, at_offset(sink, 0, x->at.h, 0, 0)), 0, 0, 0, -1};
     qsort(x->key, (size_t)x->n, sizeof *x->key, by_score);
     int64_t tile = x->arith->tile > 0 ? x->arith->tile : 1;
-    double most = (double)((x->n + tile - 1) / tile - 1 + x->arith->joins);
-    x->additions = (double)(at_min(x->n, tile) - 1) + most;
+    int64_t above = (x->n + tile - 1) / tile - 1 + x->arith->joins;
+    x->additions = (double)(at_min(x->n, tile) - 1 + above);
     for (int64_t t = 0; t < x->n; t++) {
         struct key *k = &x->key[t];
         double path = x->key[0].s - k->s, arguments = (double)at_max(x->arith->arguments, 1);
