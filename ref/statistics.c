@@ -106,7 +106,7 @@ static void keys(struct row *x, double lse)
         struct key *k = &x->key[t];
         double path = x->key[0].s - k->s, arguments = (double)at_max(x->arith->arguments, 1);
         k->p = exp(k->s - lse);
-        k->later = fmin(most, (double)t);
+        k->later = fmin((double)above, (double)t);
         k->k2 += x->eps * x->eps * arguments * path * path;
         if (x->arith->rounded_sum)
             k->k2 += x->eps_weight * x->eps_weight;
