@@ -73,6 +73,7 @@ static double some_flops(const struct kernels *f, bool wide, int64_t n)
 
 struct seconds roof_fma(double flops, double time, int64_t k, bool wide, int threads)
 {
+    (void)threads; /* one, without OpenMP */
     const struct kernels *f = kernels_at(k);
     struct seconds start = seconds_now(), took;
     double done = 0;
@@ -87,6 +88,7 @@ struct seconds roof_fma(double flops, double time, int64_t k, bool wide, int thr
 
 struct seconds roof_read(int64_t k, const struct roof_block *block, int64_t n, int threads)
 {
+    (void)threads;
     enum { PIECE = 1 << 18 };
     const struct kernels *f = kernels_at(k);
     volatile float end;
