@@ -220,6 +220,15 @@ START_TEST(what_underflows_is_enlarged_by_the_gain_of_dropout)
 }
 END_TEST
 
+/* 0.625 of the smallest number is that number; sums are finer, and do not lose it again. */
+START_TEST(a_descaled_value_may_underflow_where_the_sums_do_not)
+{
+    double t = 0x1p-24;
+    struct small x = {.n = 8, .s = {0}, .v = {-3 * t, t, t, t, t, t, t, t}, .descale = 0.625};
+    reaches("onnx-fp16", AT_STRAIGHT, x, 0.01);
+}
+END_TEST
+
 /* e^-90 is no normal number, but times 2^120 it is 1e-3. */
 START_TEST(a_weight_that_is_flushed_takes_a_huge_value_with_it)
 {
@@ -315,6 +324,7 @@ int main(void)
     tcase_add_test(t, huge_scores_that_their_format_makes_equal_share_the_row);
     tcase_add_test(t, an_exp_of_0_that_is_not_1_rescales_every_tile);
     tcase_add_test(t, what_underflows_is_enlarged_by_the_gain_of_dropout);
+    tcase_add_test(t, a_descaled_value_may_underflow_where_the_sums_do_not);
     tcase_add_test(t, a_weight_that_is_flushed_takes_a_huge_value_with_it);
     tcase_add_test(t, a_descaled_value_that_may_overflow_has_no_claim);
     tcase_add_test(t, light_keys_cost_what_they_weigh);
