@@ -306,7 +306,9 @@ static void score(struct row *x, int64_t g, int64_t j, struct key *to)
     *to = (struct key){.j = j, .s = s.s, .D = s.D, .sigma = s.sigma};
     to->factor = kept ? v_scale * r->gain : 0;
     to->rounds_v = !power_of_two(v_scale);
-    x->overflow = x->overflow || s.big >= r->limit;
+    /* The scale too, or scale*log2 e, is a number of compute: 0 times an infinite one is NaN. */
+    x->overflow = x->overflow || s.big >= r->limit ||
+                  fabs(a->score.scale) * (r->arith->fused ? 1.5 : 1) >= r->limit;
 }
 
 /* -- The row's scores ---------------------------------------------------------------------------

@@ -296,6 +296,23 @@ START_TEST(the_scale_is_rounded_and_so_is_its_product)
 }
 END_TEST
 
+START_TEST(a_scale_that_the_compute_type_does_not_hold_has_no_claim)
+{
+    double zero = 0;
+    struct at_view x = at_bhsd(&zero, AT_F64, 1, 1, 1, 1);
+    struct at_attention a = at_plain(x, x, x, 0x1p128);
+    struct at_arith arith = *at_arith_find("fp32");
+    struct at_rows row = {1, NULL};
+    struct at_answer y;
+    arith.own = at_float_of(AT_F32);
+    ck_assert_int_eq(at_answer_make(&y, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth(&a, row, &y), AT_OK);
+    ck_assert_int_eq(at_bound(&a, &arith, row, &y), AT_OK);
+    ck_assert_int_eq(y.out_kind[0], AT_OVERFLOW); /* infinity times 0 */
+    at_answer_free(&y);
+}
+END_TEST
+
 START_TEST(finite_products_past_the_largest_double_have_no_claim)
 {
     double q[2] = {4, 4}, k[4] = {0x1p1023, -0x1p1023, 0, 0}, v[2] = {1, 2};
@@ -331,6 +348,7 @@ int main(void)
     tcase_add_test(t, each_final_rounding_beyond_one_is_allowed);
     tcase_add_test(t, a_divided_weight_is_rounded_once_more);
     tcase_add_test(t, the_scale_is_rounded_and_so_is_its_product);
+    tcase_add_test(t, a_scale_that_the_compute_type_does_not_hold_has_no_claim);
     tcase_add_test(t, finite_products_past_the_largest_double_have_no_claim);
     suite_add_tcase(suite, t);
     return paint_run(suite);
