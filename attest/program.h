@@ -25,7 +25,7 @@ struct options {
     const char *append, *profile, *only;
     const char *junit;                          /* of check */
     int64_t limit;                              /* seconds that a shared object has for a case */
-    const char *truth; /* "fast", "mpfr"; NULL: not said */
+    const char *truth;                          /* "fast", "mpfr"; NULL: not said */
     const char *dtype, *shape, *format, *tiles; /* of generate */
     struct at_plan plan;
     int64_t cut[MOST_CUTS];

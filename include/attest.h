@@ -292,7 +292,6 @@ struct at_engine {
     /* Bytes of workspace that attend takes on this problem; NULL: a few rows. */
     int64_t (*workspace)(const struct at_attention *a);
 };
-
 extern const struct at_engine at_scalar;   /* the specification: a row at a time, a key at a time */
 extern const struct at_engine at_standard; /* the textbook: all scores, then all weights */
 /* CUDA (gpu/): the scalar engine's bits, prefill and split-KV decode, on the device and emulated on
@@ -388,8 +387,7 @@ struct at_verdict {
 };
 
 /* Holds got against the interval of each element. NaN fails unless the truth is NaN or the element
- * open. ratios: NULL or (n*Dv + n), each element's, then each lse's;
- * -1 for an lse that got does not have.
+ * open. ratios: NULL or (n*Dv + n), each element's, then each lse's (-1: got has none).
  * Errors  AT_ERR_SHAPE, AT_ERR_DTYPE, AT_ERR_MISSING (nothing to judge). */
 AT_CHECKED enum at_status at_compare(const struct at_attention *a, const struct at_result *got,
                                      struct at_rows rows, const struct at_arith *arith,

@@ -251,7 +251,7 @@ static bool suspect(struct sample *s, struct at_diagnosis *d)
         n++;
     struct at_mutant_run *r = at_mutant_open(s->a, 8);
     double *out = malloc((size_t)(s->Dv + 1) * sizeof *out);
-    struct fit *fits = calloc((size_t)n, sizeof *fits);
+    struct fit *fits = calloc((size_t)n + 1, sizeof *fits);
     for (int k = 0; r && out && fits && k < n; k++) {
         if ((at_mutant_at(k)->needs & ~offers) || permitted(s, k))
             continue;

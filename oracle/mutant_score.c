@@ -12,7 +12,7 @@ static bool is(const struct mutant_work *w, enum fault kind) { return w->kind ==
 static int64_t position(const struct mutant_work *w)
 {
     int64_t given = w->a->score.offset ? w->a->score.offset[w->b] : 0;
-    if (is(w, CAUSAL_CORNER)) /* the other corner */
+    if (is(w, CAUSAL_CORNER) && w->a->score.right != AT_UNBOUNDED) /* the other corner */
         return given == 0 ? w->i + w->z.Skv - w->z.Sq : w->i;
     return w->i + given;
 }

@@ -10,7 +10,7 @@
 
 #define FP32 .compute = AT_F32, .exp_ulps = 2
 /* onnx.reference's Attention: every array is stored in the inputs' dtype, sqrt(scale) too. */
-#define ONNX(type) .compute = type, .query = type, .key = type, .normalised = true
+#define ONNX(type) .compute = (type), .query = (type), .key = (type), .normalised = true
 #define CORES FP32, .fused = true, .truncates = true, .divisions = 2, .log_ulps = 4
 
 static const struct at_arith presets[] = {

@@ -6,6 +6,8 @@
  * with e^E_j on every v_j > R+ and e^-E_j elsewhere. So it never exceeds the range of V, however
  * large E. private_u = sum p e^E S |v| / W-, private_l = sum p e^E R / W-, each no more than its
  * largest term. Which rows and columns have no claim, or are open: docs/semantics.md, rules 2 to 5.
+ * Proved by machine (proofs/): (A*) RowBound.row_theorem_A_star, l^ >= 1 Range.range_fp, (D)
+ * RowBound.row_lse; the rules of semantics.md and `without`: tested, not proved.
  * Not here: the last rounding (compare.c); (A-ord), the probabilistic form (C).
  * SPDX-License-Identifier: MIT */
 #include "bound.h"

@@ -6,8 +6,10 @@
  *     |rho_j|   <= R_j   additions to l and its rescales: private
  *     |sigma_j| <= S_j   those of u, the product p v, P's own rounding: private
  * Order-free: how often a key is rescaled is bounded by how many keys may score above it. What is
- * known of the order (tiles, joins) enters by `path` alone; many light keys
- * cost no more than they weigh (Lemma 5). SPDX-License-Identifier: MIT */
+ * known of the order (tiles, joins) enters by `path` alone; many light keys cost no more than they
+ * weigh (Lemma 5). Proved by machine: rivals and path Formats.row_run and Formats.stream_depth, E
+ * RowBound.shared_error, R and S RowBound.row_theorem_A; Lemma 5, lse_merge, normalised, underflow
+ * of narrow P: tested, not proved. SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <stdlib.h>
 

@@ -4,7 +4,8 @@
  * what the step makes of the error so far, then the step's own rounding, relative to |s| + D and,
  * where the result may be subnormal, absolute. Zeros stay exact. Scores are sums in long double;
  * sigma is what that leaves open, and is 0 where a score is one stored number. Not here: weights
- * (bound_key.c). SPDX-License-Identifier: MIT */
+ * (bound_key.c). Tested, not proved by machine: the theorems take any D_j.
+ * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <float.h>
 

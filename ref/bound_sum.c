@@ -2,7 +2,8 @@
  *
  * Over |kappa_j| <= E_j a weighted mean of v ranges over exactly [R-, R+]; the upper end has e^E_j
  * on every v_j > R+ and e^-E_j elsewhere. R+ - o is the root of F(t) = sum w_j(t) (y_j - t), y = v
- * - o. The sums of one pass serve the private errors too. SPDX-License-Identifier: MIT */
+ * - o (Bound.shared_range). The sums of one pass serve the private errors too.
+ * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include "lanes.h"
 

@@ -100,13 +100,13 @@ static void keys(struct row *x, double lse)
             (struct key){at_stored(sink, at_offset(sink, 0, x->at.h, 0, 0)), 0, 0, 0, -1};
     qsort(x->key, (size_t)x->n, sizeof *x->key, by_score);
     int64_t tile = x->arith->tile > 0 ? x->arith->tile : 1;
-    double most = (double)((x->n + tile - 1) / tile - 1 + x->arith->joins);
-    x->additions = (double)(at_min(x->n, tile) - 1) + most;
+    int64_t above = (x->n + tile - 1) / tile - 1 + x->arith->joins;
+    x->additions = (double)(at_min(x->n, tile) - 1 + above);
     for (int64_t t = 0; t < x->n; t++) {
         struct key *k = &x->key[t];
         double path = x->key[0].s - k->s, arguments = (double)at_max(x->arith->arguments, 1);
         k->p = exp(k->s - lse);
-        k->later = fmin(most, (double)t);
+        k->later = fmin((double)above, (double)t);
         k->k2 += x->eps * x->eps * arguments * path * path;
         if (x->arith->rounded_sum)
             k->k2 += x->eps_weight * x->eps_weight;
@@ -233,9 +233,9 @@ static void add(struct row *x, const struct at_answer *y, const struct at_view *
         x->err[c] = store - truth - y->out_lo[t * y->Dv + c];
         variance(x, c);
         int e = truth == 0 ? (int)f.emin : (int)fmax((double)f.emin, ilogb(truth));
-        double half = ldexp(1, e - f.p); /* half a unit in the last place */
-        x->own[c] += half * half / 3;
-        x->V[c] += half * half / 3;
+        double half = ldexp(1, e - f.p); /* half a unit in the last place: one more c, |d| <= 1 */
+        x->own[c] += half * half;
+        x->V[c] += half * half;
         s->squares += isfinite(x->err[c]) ? x->err[c] * x->err[c] / x->V[c] : INFINITY;
         s->elements++;
     }

@@ -245,6 +245,85 @@ START_TEST(correct_kernels_and_noise_are_not_blamed)
 }
 END_TEST
 
+/* A plain problem of normal numbers: the right output in `good`, a mutant's in got. */
+static void both(struct ordinary *x, struct hold *h, const char *fault, float *good)
+{
+    struct at_said said;
+    struct ordinary_shape shape = {1, 2, 1, 4, 40, 16, 8, AT_F32, 0, 1};
+    ordinary_make(x, paint_seed(), shape);
+    ck_assert(hold_truth(h, &x->a));
+    struct at_attention a = kernel(&x->a, 1);
+    ck_assert_int_eq(at_forward(&at_scalar, &a, &x->got), AT_OK);
+    memcpy(good, x->got.out.data, 64 * sizeof *good);
+    ck_assert_msg(at_mutant_forward(fault, &a, &x->got, &said), "%s", said.text);
+    x->got.lse.data = NULL;
+}
+
+START_TEST(one_wrong_number_is_no_fault)
+{
+    struct ordinary x;
+    struct hold h;
+    struct at_said said;
+    int64_t failed;
+    struct ordinary_shape shape = {1, 1, 1, 1, 40, 16, 1, AT_F32, 0, 1};
+    ordinary_make(&x, paint_seed(), shape);
+    ck_assert(hold_truth(&h, &x.a));
+    struct at_attention a = kernel(&x.a, 1);
+    ck_assert_msg(at_mutant_forward("lost-key@7", &a, &x.got, &said), "%s", said.text);
+    x.got.lse.data = NULL;
+    struct at_diagnosis d = say(&x.a, &x.got, &h, at_arith_find("fp32"), &failed);
+    ck_assert_int_eq(failed, 1);
+    ck_assert_msg(!blames(&d), "said %s", d.name);
+    hold_free(&h);
+    ordinary_free(&x);
+}
+END_TEST
+
+START_TEST(a_fault_that_explains_half_is_not_named)
+{
+    struct ordinary x;
+    struct hold h;
+    float good[64];
+    int64_t failed;
+    both(&x, &h, "scale-twice", good);
+    for (int k = 0; k < 64; k += 2) /* in the even columns: something else */
+        ((float *)x.got.out.data)[k] = good[k] + (float)(1 + k % 5) / 8;
+    struct at_diagnosis d = say(&x.a, &x.got, &h, at_arith_find("fp32"), &failed);
+    ck_assert_int_gt(failed, 50);
+    ck_assert_msg(!d.known, "said %s", d.name);
+    hold_free(&h);
+    ordinary_free(&x);
+}
+END_TEST
+
+START_TEST(a_weight_that_fp16_loses_is_called_a_format)
+{
+    struct ordinary x;
+    struct hold h;
+    float good[64];
+    int64_t failed;
+    both(&x, &h, "lost-key@7", good);
+    memset(x.a.q.data, 0, 4 * 2 * 4 * 16); /* scores 0, but for key 7: e^-18 < 2^-25 */
+    for (int row = 0; row < 8; row++)
+        ((float *)x.a.q.data)[row * 16] = 4;
+    for (int j = 0; j < 40; j++)
+        ((float *)x.a.k.data)[j * 16] = j == 7 ? -18 : 0;
+    for (int c = 0; c < 8; c++)
+        ((float *)x.a.v.data)[7 * 8 + c] = 0x1p20f;
+    hold_free(&h);
+    ck_assert(hold_truth(&h, &x.a));
+    struct at_attention a = kernel(&x.a, 1);
+    struct at_said said;
+    ck_assert_msg(at_mutant_forward("p-fp16", &a, &x.got, &said), "%s", said.text);
+    struct at_diagnosis d = say(&x.a, &x.got, &h, at_arith_find("fp32"), &failed);
+    ck_assert_int_eq(failed, 64);
+    ck_assert_msg(d.known && names(d.name, "p-fp16"), "said %s", d.name);
+    ck_assert_msg(d.alike && names(d.other, "lost-update"), "beside %s", d.other);
+    hold_free(&h);
+    ordinary_free(&x);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("diagnose");
@@ -252,6 +331,9 @@ int main(void)
     tcase_set_timeout(c, 600);
     tcase_add_test(c, a_planted_fault_is_named);
     tcase_add_test(c, correct_kernels_and_noise_are_not_blamed);
+    tcase_add_test(c, one_wrong_number_is_no_fault);
+    tcase_add_test(c, a_fault_that_explains_half_is_not_named);
+    tcase_add_test(c, a_weight_that_fp16_loses_is_called_a_format);
     suite_add_tcase(s, c);
     return paint_run(s);
 }

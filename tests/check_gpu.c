@@ -48,19 +48,19 @@ static void same_bits(const struct at_engine *e, int64_t first, int64_t n, int64
  * `kernel` last. */
 static void short_launch(const struct at_engine *e, int64_t Sq, int64_t splits, const char *kernel)
 {
-    static float q[2 * 40 * 32], kv[100 * 32], out[2][2 * 40 * 32];
+    static float q[2 * 40 * 8], kv[100 * 8], out[2][2 * 40 * 8];
     problem.state = 11;
-    for (int t = 0; t < 2 * 40 * 32; t++)
+    for (int t = 0; t < 2 * 40 * 8; t++)
         q[t] = (float)number(&problem);
-    for (int t = 0; t < 100 * 32; t++)
+    for (int t = 0; t < 100 * 8; t++)
         kv[t] = (float)number(&problem);
-    struct at_view keys = at_bhsd(kv, AT_F32, 1, 1, 100, 32);
-    struct at_attention a = at_plain(at_bhsd(q, AT_F32, 1, 2, Sq, 32), keys, keys, 0.2);
+    struct at_view keys = at_bhsd(kv, AT_F32, 1, 1, 100, 8);
+    struct at_attention a = at_plain(at_bhsd(q, AT_F32, 1, 2, Sq, 8), keys, keys, 0.2);
     int64_t offset = 100 - Sq;
     a.score.right = 0, a.score.offset = &offset;
     a.plan.bc = 16, a.plan.lanes = 1, a.plan.splits = splits;
-    struct at_result to[2] = {{.out = at_bhsd(out[0], AT_F32, 1, 2, Sq, 32)},
-                              {.out = at_bhsd(out[1], AT_F32, 1, 2, Sq, 32)}};
+    struct at_result to[2] = {{.out = at_bhsd(out[0], AT_F32, 1, 2, Sq, 8)},
+                              {.out = at_bhsd(out[1], AT_F32, 1, 2, Sq, 8)}};
     memset(out, 0xff, sizeof out);
     at_emulation()->few = false;
     ck_assert_int_eq(at_forward(&at_scalar, &a, &to[0]), AT_OK);

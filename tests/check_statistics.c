@@ -74,6 +74,30 @@ START_TEST(correct_kernels_pass_whatever_their_plan_and_features)
 }
 END_TEST
 
+/* Where rounding the output is all there is, err^2 is half^2/3 on the average: rms 1/sqrt(3). */
+START_TEST(a_correct_kernel_whose_only_error_is_the_outputs_rounding_is_far_from_the_limit)
+{
+    double most = 0;
+    for (int64_t k = 0; k < 24; k++) {
+        struct ordinary x;
+        struct hold h;
+        struct ordinary_shape bf16 = shape(0);
+        int64_t failed;
+        bf16.dtype = k % 2 ? AT_BF16 : AT_F16;
+        ordinary_make(&x, paint_seed() + (uint64_t)k, bf16);
+        ck_assert(hold_truth(&h, &x.a));
+        ck_assert_int_eq(at_forward(&at_scalar, &x.a, &x.got), AT_OK);
+        struct at_statistics s = of(&x, &h, at_arith_find("bf16-inside-fp32"), &failed);
+        ck_assert_int_eq(failed, 0);
+        ck_assert_msg(s.applies && !s.fails && s.rms < 0.75 && s.rms > 0.4, "rms %g", s.rms);
+        most = fmax(most, s.rms);
+        hold_free(&h);
+        ordinary_free(&x);
+    }
+    printf("rounded outputs: rms at most %.3f\n", most);
+}
+END_TEST
+
 START_TEST(a_gain_that_the_bound_allows_fails)
 {
     struct ordinary x;
@@ -169,6 +193,8 @@ int main(void)
     TCase *c = tcase_create("statistics");
     tcase_set_timeout(c, 300);
     tcase_add_test(c, correct_kernels_pass_whatever_their_plan_and_features);
+    tcase_add_test(c,
+                   a_correct_kernel_whose_only_error_is_the_outputs_rounding_is_far_from_the_limit);
     tcase_add_test(c, a_gain_that_the_bound_allows_fails);
     tcase_add_test(c, a_scale_that_the_bound_allows_fails);
     tcase_add_test(c, equal_rows_count_once_and_too_few_do_not_apply);

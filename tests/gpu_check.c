@@ -26,8 +26,7 @@ static void note(const char *what)
            e->launches, e->trouble);
 }
 
-/* -- Bits ---------------------------------------------------------------------------------------
- */
+/* -- Bits ---------------------------------------------------------------------------- */
 
 static void compare(const struct at_engine *e, struct gpu_problem *x, const char *what,
                     uint64_t seed, int *served)
@@ -66,8 +65,7 @@ static void bits(uint64_t first, uint64_t last, bool wide)
     free(x.space);
 }
 
-/* -- Larger problems ----------------------------------------------------------------------------
- */
+/* -- Larger problems ----------------------------------------------------------------- */
 
 static struct at_view painted(struct gpu_problem *x, enum at_dtype dtype, int64_t B, int64_t H,
                               int64_t S, int64_t D)
@@ -146,8 +144,7 @@ static void all_long(void)
     }
 }
 
-/* -- Tensor cores -------------------------------------------------------------------------------
- */
+/* -- Tensor cores -------------------------------------------------------------------- */
 
 /* Relative error in the norm against the scalar engine in fp64, over finite elements; kinds must
  * agree. Elements whose reference is not finite may be any non-finite number. */
@@ -243,8 +240,7 @@ static void tensor_cores(const struct at_engine *e)
     note("last launch");
 }
 
-/* -- One launch of everything, and refusals ------------------------------------------------------
- */
+/* -- One launch of everything, and refusals ------------------------------------------ */
 
 static void small(void)
 {
@@ -305,8 +301,7 @@ static void refuse(void)
     close_large(&x);
 }
 
-/* -- Cases for the judge -------------------------------------------------------------------------
- */
+/* -- Cases for the judge ------------------------------------------------------------- */
 
 static void put_tensor(FILE *f, const char *name, const struct at_view *x, int64_t *at, bool last)
 {

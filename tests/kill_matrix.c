@@ -143,6 +143,13 @@ static void correct(struct scene *s)
     unspoiled(s);
     keep(s);
     put(s, s->weight ? "correct-p" : "correct", false, &s->arith);
+    if (s->weight) { /* all in fp32, only the output rounded */
+        struct at_arith inside = s->arith;
+        inside.weight = AT_DEFAULT;
+        if (at_forward(&at_scalar, s->a, s->got) != AT_OK)
+            abort();
+        put(s, "correct-inside-fp32", false, &inside);
+    }
     for (int k = 0; k < 5 && !s->weight; k++) {
         struct at_attention a = *s->a;
         const struct at_engine *e = k < 4 ? &at_scalar : &at_standard;

@@ -54,7 +54,7 @@ report "a citation key without its reference, or a reference without its use" "$
 
 if [ "${TIDY:-1}" = 1 ] && command -v clang-tidy >/dev/null 2>&1; then
     report "clang-tidy" "$(clang-tidy --quiet $(git ls-files 'ref/*.c' 'oracle/*.c' 'attest/*.c') -- \
-        -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -Iref -Ioracle -Iattest 2>/dev/null | grep -E 'warning|error')"
+        -std=c11 -D_POSIX_C_SOURCE=200809L -Iinclude -Iref -Ioracle -Iattest -Igpu -Itiled 2>/dev/null | grep -E 'warning|error')"
 fi
 [ "$bad" = 0 ] && echo "lint: clean"
 exit $bad
