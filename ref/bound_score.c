@@ -126,10 +126,10 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.narrow_sum = roundoff(sum) > r.eps;
     r.eps_sum = roundoff(sum) * (arith->truncates ? 2 : 1);
     r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;
-    /* A finer u is rounded to compute: undivided as the output (compare.c), else before l divides
-     * it. */
-    r.tiny_sum =
-        fmax(r.finer && arith->normalised && !at_drops(a) ? 0 : r.tiny, tiny(sum, arith->flush));
+    /* In compute, not as finer as the sums: u before l divides it or dropout's gain multiplies it
+     * (undivided it is the output: compare.c), and v times its descale. */
+    bool rough = !r.finer || !arith->normalised || at_drops(a) || a->score.vscale.data;
+    r.tiny_sum = fmax(rough ? r.tiny : 0, tiny(sum, arith->flush));
     r.tiny_sum = ldexp(r.tiny_sum, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;
@@ -307,7 +307,9 @@ static void score(struct row *x, int64_t g, int64_t j, struct key *to)
     *to = (struct key){.j = j, .s = s.s, .D = s.D, .sigma = s.sigma};
     to->factor = kept ? v_scale * r->gain : 0;
     to->rounds_v = !power_of_two(v_scale);
-    x->overflow = x->overflow || s.big >= r->limit;
+    /* The scale too, or scale*log2 e, is a number of compute: 0 times an infinite one is NaN. */
+    x->overflow = x->overflow || s.big >= r->limit ||
+                  fabs(a->score.scale) * (r->arith->fused ? 1.5 : 1) >= r->limit;
 }
 
 /* -- The row's scores ---------------------------------------------------------------------------

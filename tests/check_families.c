@@ -220,6 +220,15 @@ START_TEST(what_underflows_is_enlarged_by_the_gain_of_dropout)
 }
 END_TEST
 
+/* 0.625 of the smallest number is that number; sums are finer, and do not lose it again. */
+START_TEST(a_descaled_value_may_underflow_where_the_sums_do_not)
+{
+    double t = 0x1p-24;
+    struct small x = {.n = 8, .s = {0}, .v = {-3 * t, t, t, t, t, t, t, t}, .descale = 0.625};
+    reaches("onnx-fp16", AT_STRAIGHT, x, 0.01);
+}
+END_TEST
+
 /* e^-90 is no normal number, but times 2^120 it is 1e-3. */
 START_TEST(a_weight_that_is_flushed_takes_a_huge_value_with_it)
 {
@@ -268,6 +277,42 @@ START_TEST(a_divided_weight_is_rounded_once_more)
 }
 END_TEST
 
+/* One key: lse is its score. q k and the product by the scale are rounded; so was the scale. */
+START_TEST(the_scale_is_rounded_and_so_is_its_product)
+{
+    double one = 1, off = fabs((double)0.3f - 0.3) / 0.3;
+    struct at_view x = at_bhsd(&one, AT_F64, 1, 1, 1, 1);
+    struct at_attention a = at_plain(x, x, x, 0.3);
+    struct at_arith arith = *at_arith_find("fp32");
+    struct at_rows row = {1, NULL};
+    struct at_answer y;
+    arith.own = at_float_of(AT_F32);
+    ck_assert_int_eq(at_answer_make(&y, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth(&a, row, &y), AT_OK);
+    ck_assert_int_eq(at_bound(&a, &arith, row, &y), AT_OK);
+    double D = 0.3 * (2 * 0x1p-24 + off);
+    ck_assert_msg(y.lse_bound[0] >= D && y.lse_bound[0] <= D * (1 + 0x1p-8), "%a", y.lse_bound[0]);
+    at_answer_free(&y);
+}
+END_TEST
+
+START_TEST(a_scale_that_the_compute_type_does_not_hold_has_no_claim)
+{
+    double zero = 0;
+    struct at_view x = at_bhsd(&zero, AT_F64, 1, 1, 1, 1);
+    struct at_attention a = at_plain(x, x, x, 0x1p128);
+    struct at_arith arith = *at_arith_find("fp32");
+    struct at_rows row = {1, NULL};
+    struct at_answer y;
+    arith.own = at_float_of(AT_F32);
+    ck_assert_int_eq(at_answer_make(&y, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth(&a, row, &y), AT_OK);
+    ck_assert_int_eq(at_bound(&a, &arith, row, &y), AT_OK);
+    ck_assert_int_eq(y.out_kind[0], AT_OVERFLOW); /* infinity times 0 */
+    at_answer_free(&y);
+}
+END_TEST
+
 START_TEST(finite_products_past_the_largest_double_have_no_claim)
 {
     double q[2] = {4, 4}, k[4] = {0x1p1023, -0x1p1023, 0, 0}, v[2] = {1, 2};
@@ -296,11 +341,14 @@ int main(void)
     tcase_add_test(t, huge_scores_that_their_format_makes_equal_share_the_row);
     tcase_add_test(t, an_exp_of_0_that_is_not_1_rescales_every_tile);
     tcase_add_test(t, what_underflows_is_enlarged_by_the_gain_of_dropout);
+    tcase_add_test(t, a_descaled_value_may_underflow_where_the_sums_do_not);
     tcase_add_test(t, a_weight_that_is_flushed_takes_a_huge_value_with_it);
     tcase_add_test(t, a_descaled_value_that_may_overflow_has_no_claim);
     tcase_add_test(t, light_keys_cost_what_they_weigh);
     tcase_add_test(t, each_final_rounding_beyond_one_is_allowed);
     tcase_add_test(t, a_divided_weight_is_rounded_once_more);
+    tcase_add_test(t, the_scale_is_rounded_and_so_is_its_product);
+    tcase_add_test(t, a_scale_that_the_compute_type_does_not_hold_has_no_claim);
     tcase_add_test(t, finite_products_past_the_largest_double_have_no_claim);
     suite_add_tcase(suite, t);
     return paint_run(suite);
