@@ -2,7 +2,7 @@
  *
  * A score goes through dot, scale, softcap, bias, ALiBi. Each step carries (s, D) on: D first takes
  * what the step makes of the error so far, then the step's own rounding, relative to |s| + D and,
- * where the result may be subnormal, absolute. Zeros stay exact. Scores are sums in long double;
+ * where the result may be subnormal, absolute. Zeros stay exact. Scores are sums in two doubles;
  * sigma is what that leaves open, and is 0 where a score is one stored number. Not here: weights
  * (bound_key.c). Tested, not proved by machine: the theorems take any D_j.
  * SPDX-License-Identifier: MIT */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make demo: our engines, nine libraries and three planted faults, judged on the activations of a
+# make demo: our engines, nine third-party kernels and three planted faults, on the activations of a
 # trained transformer. Table on the terminal, the same as JSON lines, and a picture.
 # FULL=1 judges every row; else 96 of each case, drawn as printed by `attest judge`.
 # SPDX-License-Identifier: MIT
