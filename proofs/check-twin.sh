@@ -1,23 +1,32 @@
-# shellcheck shell=bash
-# Sourced by check.sh: the C against its Coq twin, bit for bit.  Flocq's arithmetic
-# costs 0.1 ms a set at 32 bits and 0.5 ms at 64; LONG=1 takes a million of each.
+#!/usr/bin/env bash
+# The C against its Coq twin, bit for bit, in check.sh's build folder; integers are Zarith's.
+#
+#     check-twin.sh        compiles the twin
+#     check-twin.sh BITS   a million operand sets, a million more for the exponential alone (SETS, SEED)
+#
 # SPDX-License-Identifier: MIT
-seed=${SEED:-20240601} LONG=${LONG:-}
-if cp -u "$source"/twin.c "$source"/twin_check.ml . &&
-    ocamlfind ocamlopt -w -a -O3 twin.mli twin.ml twin_check.ml -o twin_check >twin.log 2>&1; then
-    ok "the twin in OCaml"
-else
-    bad "the twin in OCaml"
+set -u
+seed=${SEED:-20240601} sets=${SETS:-1000000} bits=${1:-}
+if [ -z "$bits" ]; then
+    if cp "$HERE"/twin.c "$HERE"/twin_check.ml . &&
+        ocamlfind ocamlopt -package zarith -linkpkg -w -a -O3 twin.mli twin.ml twin_check.ml -o twin_check >twin.log 2>&1; then
+        echo "ok    the twin in OCaml"
+        exit
+    fi
+    echo "FAIL  the twin in OCaml"
     tail -3 twin.log
+    exit 1
 fi
-for bits in 32 64; do
-    sets=${SETS:-1000000}
-    [ "$bits$LONG" != 64 ] || sets=$((sets / 10))
-    if ${CC:-cc} -O2 -std=c11 -ffp-contract=off -D_POSIX_C_SOURCE=200809L -DAT_BITS=$bits -I"$headers" \
-        twin.c -o twin$bits -lm && ./twin$bits $seed "$sets" | ./twin_check $bits >twin$bits.log; then
-        ok "C and Flocq, $bits bits, seed $seed: $(tail -1 twin$bits.log)"
+status=0
+${CC:-cc} -O2 -std=c11 -ffp-contract=off -D_POSIX_C_SOURCE=200809L -DAT_BITS="$bits" -I"$HEADERS" \
+    twin.c -o "twin$bits" -lm || status=1
+for what in rows exp; do
+    if ( set -o pipefail; "./twin$bits" "$seed" "$sets" $what | ./twin_check "$bits" >"twin$bits.log" ); then
+        echo "ok    C and Flocq, $bits bits, $what, seed $seed: $(tail -1 "twin$bits.log")"
     else
-        bad "C and Flocq, $bits bits, seed $seed"
-        cat twin$bits.log
+        echo "FAIL  C and Flocq, $bits bits, $what, seed $seed"
+        cat "twin$bits.log"
+        status=1
     fi
 done
+exit $status
