@@ -118,6 +118,28 @@ Proof.
     assert (eps * Rabs (dot L + dot M) <= eps * (size L + size M)) by now apply Rmult_le_compat_l.
     nra.
 Qed.
+(* q and k come scaled, descaled or in a narrower format: each product is off by a factor before. *)
+Definition prepared b (e e' : pair) := exists a, Rabs a <= b /\ fst e' * snd e' = fst e * snd e * (1 + a).
+Theorem prepared_dot_error eps eta b L L' x n N : 0 <= eps -> 0 <= eta -> 0 <= b ->
+  List.Forall2 (prepared b) L L' -> computed eps eta L' x n N ->
+  Rabs (x - dot L) <= (up eps n * (1 + b) - 1) * size L + INR N * eta * up eps n.
+Proof.
+  intros He Ht Hb HL HC. pose proof (dot_error eps eta L' x n N He Ht HC) as H.
+  pose proof (up_ge1 eps n He) as U. clear HC.
+  assert (P : Rabs (dot L' - dot L) <= b * size L /\ size L' <= (1 + b) * size L).
+  { clear H. unfold dot, size. induction HL as [|e e' L L' (a & Ha & E) HL IH]; simpl.
+    - rewrite Rminus_0_r, Rabs_R0. lra.
+    - destruct IH as [h1 h2]. rewrite E. pose proof (Rabs_pos (fst e * snd e)) as Q. split.
+      + match goal with |- Rabs (_ * (1 + a) + ?s' - (_ + ?s)) <= _ =>
+          replace (fst e * snd e * (1 + a) + s' - (fst e * snd e + s)) with (a * (fst e * snd e) + (s' - s)) by ring end.
+        rewrite Rmult_plus_distr_l. apply Rabs_plus_le; auto. now apply Rabs_mult_le; [|right].
+      + assert (Rabs (fst e * snd e * (1 + a)) <= (1 + b) * Rabs (fst e * snd e)); [|lra].
+        rewrite Rmult_comm. apply Rabs_mult_le; [|now right]. apply Rabs_plus_le; auto. rewrite Rabs_R1. lra. }
+  destruct P as [P1 P2]. replace (x - dot L) with ((x - dot L') + (dot L' - dot L)) by ring.
+  eapply Rle_trans; [apply Rabs_plus_le; [exact H|exact P1]|].
+  assert ((up eps n - 1) * size L' <= (up eps n - 1) * ((1 + b) * size L)) by (apply Rmult_le_compat_l; lra).
+  lra.
+Qed.
 (* at_dot with one lane: a chain of fmas is such a computation, and a product meets at most D roundings. *)
 Fixpoint chain eps eta (L : list pair) x := match L with
   | [] => x = 0

@@ -5,7 +5,7 @@ From Coq Require Import Reals List ZArith Permutation.
 From Flocq Require Import Core BinarySingleNaN.
 From Coquelicot Require Import Coquelicot.
 From Gappa Require Gappa_library.
-Require Constants Exact Sums Rounding Score RangeFree Bound RowBound Formats Range Ieee Capstone Exp Exp32
+Require Constants Exact Sums Rounding Score Softcap RangeFree Bound RowBound Formats Range Ieee Capstone Exp Exp32
   Exp64 Twin ExpIeee Backward.
 Import ListNotations.
 Open Scope R_scope.
@@ -174,6 +174,18 @@ Theorem dot_error :
   ((1 + eps) ^ n - 1) * sumf (fun e : R * R => Rabs (fst e * snd e)) L +
   INR N * eta * (1 + eps) ^ n.
 Proof. exact @Score.dot_error. Qed.
+Theorem prepared_dot_error :
+  forall (eps eta b : R) (L L' : list (R * R)) (x : R) (n N : nat),
+  0 <= eps ->
+  0 <= eta ->
+  0 <= b ->
+  Forall2
+    (fun e e' : R * R => exists a, Rabs a <= b /\ fst e' * snd e' = fst e * snd e * (1 + a)) L L' ->
+  computed eps eta L' x n N ->
+  Rabs (x - sumf (fun e : R * R => fst e * snd e) L) <=
+  ((1 + eps) ^ n * (1 + b) - 1) * sumf (fun e : R * R => Rabs (fst e * snd e)) L +
+  INR N * eta * (1 + eps) ^ n.
+Proof. exact @Score.prepared_dot_error. Qed.
 Theorem chain_computed :
   forall (eps eta : R) (L : list (R * R)) (x : R),
   chain eps eta L x -> computed eps eta L x (length L) (length L).
@@ -203,6 +215,24 @@ Theorem added_error :
   Rabs (y - (x + t)) <= D + off + eps * (Rabs (x + t) + (D + off)) + eta.
 Proof. exact @Score.added_error. Qed.
 End SScore.
+Module SSoftcap.
+Theorem softcap_error :
+  forall eps et off C d e1 e2 e3 x x' D : R,
+  0 < C ->
+  0 <= eps < 1 ->
+  0 <= off < 1 ->
+  0 <= et ->
+  Rabs d <= off ->
+  Rabs e1 <= eps ->
+  Rabs e2 <= et ->
+  Rabs e3 <= eps ->
+  Rabs (x' - x) <= D ->
+  let y := C * tanh (x / C) in
+  let y' := C * (1 + d) * (tanh (x' / (C * (1 + d)) * (1 + e1)) * (1 + e2)) * (1 + e3) in
+  let total := (1 + off) * (1 + eps) * (1 + et) * (1 + eps) - 1 in
+  Rabs (y' - y) <= D + total * (Rabs y + D).
+Proof. exact @Softcap.softcap_error. Qed.
+End SSoftcap.
 
 (* ---- The a-priori bound ---- *)
 Module SRangeFree.
