@@ -5,7 +5,7 @@ From Coq Require Import Reals List ZArith Permutation.
 From Flocq Require Import Core BinarySingleNaN.
 From Coquelicot Require Import Coquelicot.
 From Gappa Require Gappa_library.
-Require Constants Exact Sums Rounding Score Softcap RangeFree Bound RowBound Formats Range Ieee Capstone Exp Exp32
+Require Constants Exact Sums Rounding Score Softcap Ordered RangeFree Bound RowBound Formats Range Ieee Capstone Exp Exp32
   Exp64 Twin ExpIeee Backward.
 Import ListNotations.
 Open Scope R_scope.
@@ -233,6 +233,30 @@ Theorem softcap_error :
   Rabs (y' - y) <= D + total * (Rabs y + D).
 Proof. exact @Softcap.softcap_error. Qed.
 End SSoftcap.
+
+(* ---- A sum in a known order ---- *)
+Module SOrdered.
+Import Sums Ordered.
+Theorem ordered_error :
+  forall eps : R,
+  0 <= eps ->
+  forall (L : list tile) (S x w : R),
+  taken eps L x w ->
+  List.Forall (fun e : tile => 0 <= factor e /\ (rescaled e <= 1)%nat) L ->
+  Rabs (w - exact S L) <=
+  (1 + eps) ^ (2 * length L) * (later L * Rabs (x - S) + partials eps (S * later L) L).
+Proof. exact @Ordered.ordered_error. Qed.
+Theorem exact_is :
+  forall (L : list tile) (S : R), exact S L = S * later L + exact 0 L.
+Proof. exact @Ordered.exact_is. Qed.
+Theorem partial_sum_weights :
+  forall (T : Type) (W : list T) (p kappa E v : T -> R),
+  (forall x : T, In x W -> 0 <= p x /\ Rabs (kappa x) <= E x) ->
+  Rabs (sumf (fun x : T => p x * exp (kappa x) * v x) W) <=
+  Rabs (sumf (fun x : T => p x * v x) W) +
+  sumf (fun x : T => p x * (exp (E x) - 1) * Rabs (v x)) W.
+Proof. exact @Ordered.partial_sum_weights. Qed.
+End SOrdered.
 
 (* ---- The a-priori bound ---- *)
 Module SRangeFree.
@@ -1017,6 +1041,25 @@ Theorem chain_is eps eta e L x : (chain eps eta [] x = (x = 0)) /\ chain eps eta
   exists y, chain eps eta L y /\ rounds eps eta (fst e * snd e + y) x.
 Proof. split; reflexivity. Qed.
 End SScoreDefinitions.
+
+Module SOrderedDefinitions.
+Import Ordered.
+Theorem partials_are eps P e L : partials eps P [] = 0 /\ partials eps P (e :: L) =
+  let P' := P + sum e * later L in
+  eps * Rabs P' + INR (rescaled e) * (eps * (1 + eps) * Rabs P) + partials eps P' L.
+Proof. split; reflexivity. Qed.
+Theorem later_is e L : later [] = 1 /\ later (e :: L) = factor e * later L.
+Proof. split; reflexivity. Qed.
+Theorem exact_sum_is S e L : exact S [] = S /\ exact S (e :: L) = exact (factor e * S + sum e) L.
+Proof. split; reflexivity. Qed.
+Theorem product_is eps k a x y : product eps 0 a x y = (a = 1 /\ y = x) /\
+  product eps (S k) a x y = exists r, Rabs r <= eps /\ y = a * x * (1 + r).
+Proof. split; reflexivity. Qed.
+Theorem taken_is eps a k t L x z y w : product eps k a x y ->
+  (exists d, Rabs d <= eps /\ z = (y + t) * (1 + d)) -> taken eps L z w ->
+  taken eps (Tile a k t :: L) x w.
+Proof. apply Take. Qed.
+End SOrderedDefinitions.
 
 Module SRowDefinitions.
 Import Sums Rounding Formats.

@@ -2,7 +2,7 @@
    extraction to OCaml: check-twin.sh runs it against the C and wants the same bits.
    Ieee.v proves about the same program; the bit tricks (power from the low bits of k) are here.
    SPDX-License-Identifier: MIT *)
-From Coq Require Import ZArith List Lia Extraction ExtrOcamlBasic ExtrOcamlZBigInt.
+From Coq Require Import ZArith List Lia Extraction ExtrOcamlBasic.
 From Flocq Require Import Core BinarySingleNaN Bits.
 From Flocq Require IEEE754.Binary.
 From Gappa Require Import Gappa_library.

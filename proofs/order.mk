@@ -1,17 +1,19 @@
 # What each step of check.sh needs. A step prints `ok ...` or `FAIL ...`; two run at a time.
 # Run in the build folder with HERE, the folder of the scripts. SPDX-License-Identifier: MIT
-FILES = Exact Sums Rounding Score Softcap RangeFree Bound RowBound Formats Range Ieee Capstone Constants ExpScale \
-        Exp Exp32 Exp64 Twin ExpIeee Backward Statements
+FILES = Exact Sums Rounding Score Softcap Ordered RangeFree Bound RowBound Formats Range Ieee \
+        Capstone Constants ExpScale Exp Exp32 Exp64 Twin ExpIeee Backward Statements
 CERTIFICATES = $(foreach bits,32 64,$(foreach part,red neg pos,exp$(bits)_$(part)_gappa))
 # Walking the libraries of Interval and Gappa takes seconds, so the modules that use them ask alone.
 AXIOMS = $(addprefix axioms-,SExp32 SExp64 SExpIeee others)
-PARTS = $(AXIOMS) twin-32 twin-64 eva-32 eva-64 wp-32 wp-64
+TWINS = twin-64-rows twin-64-exp twin-32-rows
+PARTS = $(TWINS) $(AXIOMS) eva-32 eva-64 wp-32 wp-64
 
 all: $(FILES) $(if $(ONLY),,$(PARTS))
 
 Rounding: Sums
 Score: Sums Rounding
 Softcap: Sums
+Ordered: Sums Rounding
 RangeFree: Sums Rounding
 Bound: Sums Rounding
 RowBound: Sums Rounding RangeFree Bound
@@ -28,7 +30,7 @@ ExpIeee: Sums Formats Range Ieee ExpScale Constants Capstone Exp Exp32 Exp64 Twi
 Backward: Exact
 Statements: $(filter-out Statements,$(FILES))
 $(AXIOMS): Statements
-twin-32 twin-64: twin
+$(TWINS): twin
 twin: Twin
 
 $(FILES):
@@ -39,10 +41,10 @@ $(AXIOMS):
 	@$(HERE)/axioms.sh $(@:axioms-%=%)
 twin:
 	@$(HERE)/check-twin.sh
-twin-32 twin-64:
-	@$(HERE)/check-twin.sh $(@:twin-%=%)
+$(TWINS):
+	@$(HERE)/check-twin.sh $(subst -, ,$(@:twin-%=%))
 eva-32 eva-64:
 	@$(HERE)/check-eva.sh $(@:eva-%=%)
 wp-32 wp-64:
 	@$(HERE)/check-wp.sh $(@:wp-%=%)
-.PHONY: all $(FILES) $(CERTIFICATES) $(AXIOMS) twin twin-32 twin-64 eva-32 eva-64 wp-32 wp-64
+.PHONY: all $(FILES) $(CERTIFICATES) $(AXIOMS) twin $(TWINS) eva-32 eva-64 wp-32 wp-64

@@ -1,21 +1,26 @@
 (* Repeats every operand set of twin.c over Flocq's numbers: the same bits, or a line that says where.
    SPDX-License-Identifier: MIT *)
-open Big_int_Z
+open Twin
 
-(* Words hold numbers from 0 to 2^64 - 1; Flocq's bits of any NaN are -1. *)
-let word_count = power_int_positive_int 2 64
-let of_word n =
-  let z = big_int_of_int64 n in
-  if Int64.compare n 0L < 0 then add_big_int z word_count else z
+let rec positive n =
+  if n = 1L then XH
+  else
+    let rest = positive (Int64.shift_right_logical n 1) in
+    if Int64.logand n 1L = 1L then XI rest else XO rest
 
-let to_word z =
-  let half = power_int_positive_int 2 63 in
-  int64_of_big_int (if ge_big_int z half then sub_big_int z word_count else z)
+let z n = if n = 0L then Z0 else Zpos (positive n)
+
+let rec of_positive = function
+  | XH -> 1L
+  | XO p -> Int64.shift_left (of_positive p) 1
+  | XI p -> Int64.logor (Int64.shift_left (of_positive p) 1) 1L
+
+let of_z = function Z0 -> 0L | Zpos p -> of_positive p | Zneg _ -> -1L
 
 let results number bits exp push take merge finish op x =
-  let x i = number (of_word x.(i)) in
-  let row ((m, l), u) = [| to_word (bits m); to_word (bits l); to_word (bits u) |] in
-  let one y = [| to_word (bits y); 0L; 0L |] in
+  let x i = number (z x.(i)) in
+  let row ((m, l), u) = [| of_z (bits m); of_z (bits l); of_z (bits u) |] in
+  let one y = [| of_z (bits y); 0L; 0L |] in
   let mine () = ((x 0, x 1), x 2) in
   match op with
   | 0L -> one (exp (x 0))
@@ -26,8 +31,8 @@ let results number bits exp push take merge finish op x =
 
 let () =
   let repeat =
-    if Sys.argv.(1) = "32" then Twin.(results of_bits32 bits32 exp32 push32 take32 merge32 finish32)
-    else Twin.(results of_bits64 bits64 exp64 push64 take64 merge64 finish64)
+    if Sys.argv.(1) = "32" then results of_bits32 bits32 exp32 push32 take32 merge32 finish32
+    else results of_bits64 bits64 exp64 push64 take64 merge64 finish64
   in
   let buffer = Bytes.create 88 and sets = ref 0 and wrong = ref 0 in
   (try
