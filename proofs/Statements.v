@@ -559,6 +559,62 @@ Theorem row_theorem_A_star :
    Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) * Tl + 
    U / W0) / (1 - Rm - Ul / W0).
 Proof. exact @RowBound.row_theorem_A_star. Qed.
+Theorem row_theorem_A_star_lower :
+  forall eps epsa epse etae epsp etal etau : R,
+  0 <= eps < 1 ->
+  0 <= epsa < 1 ->
+  0 <= epse < 1 ->
+  0 <= etae ->
+  0 <= epsp < 1 ->
+  0 <= etal ->
+  0 <= etau ->
+  forall (t : tree) (m l u : R) (P : list path) (N n c : nat) (Z : list judged) (M : R),
+  run eps epsa epse etae epsp etal etau t m l u P N n c ->
+  map of Z = P ->
+  (forall z : judged, In z Z -> Rabs (fst (key (of z)) - exact z) <= dev z) ->
+  m <= M ->
+  Z <> [] ->
+  (forall z : judged, In z Z -> R_of eps z <= 1) ->
+  forall x Rm Sm : R,
+  let W0 := sumf (fun z : judged => p_of m z * exp (- E_of epsa epse M z)) Z in
+  let Tu :=
+    Rmin
+      (sumf
+         (fun z : judged =>
+          p_of m z * exp (E_of epsa epse M z) * (S_of eps epsp z * Rabs (v_of z))) Z / W0)
+      Sm in
+  let Tl :=
+    Rmin
+      (sumf (fun z : judged => p_of m z * exp (E_of epsa epse M z) * R_of eps z) Z / W0)
+      Rm in
+  let U :=
+    sumf (fun z : judged => D_of epse etae z * S_of eps epsp z * Rabs (v_of z)) Z +
+    Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) *
+    sumf (fun z : judged => D_of epse etae z * R_of eps z) Z +
+    sumf
+      (fun z : judged =>
+       D_of epse etae z *
+       Rabs (v_of z - sumf (fun z0 : judged => p_of m z0 * v_of z0) Z / sumf (p_of m) Z))
+      Z + INR N * etau * amp eps epse etae n c +
+    Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) *
+    (INR N * etal * amp eps epse etae n c) in
+  let Ul :=
+    sumf (fun z : judged => D_of epse etae z * (1 + R_of eps z)) Z +
+    INR N * etal * amp eps epse etae n c in
+  (forall z : judged, In z Z -> R_of eps z <= Rm) ->
+  (forall z : judged, In z Z -> S_of eps epsp z * Rabs (v_of z) <= Sm) ->
+  x <= sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z ->
+  sumf
+    (fun z : judged =>
+     p_of m z *
+     (if Rlt_dec (v_of z) x then exp (E_of epsa epse M z) else exp (- E_of epsa epse M z)) *
+     (x - v_of z)) Z <= 0 ->
+  Ul / W0 < 1 - Rm ->
+  sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z - u / l <=
+  (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z - x + Tu +
+   Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) * Tl + 
+   U / W0) / (1 - Rm - Ul / W0).
+Proof. exact @RowBound.row_theorem_A_star_lower. Qed.
 Theorem row_lse :
   forall eps epsa epse etae epsp etal etau : R,
   0 <= eps < 1 ->
