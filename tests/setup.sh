@@ -13,7 +13,7 @@ packages() {
     python) echo "python3 python3-venv" ;;
     numpy) echo "python3 python3-numpy" ;;
     prove) echo "python3 coq ocaml-findlib libcoq-flocq libcoq-interval libcoq-coquelicot gappa libcoq-gappa" ;;
-    prove-c) echo "frama-c-base why3 z3 cvc4" ;;
+    prove-c) echo "frama-c-base why3 cvc4" ;;
     aarch64) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *) echo "setup: unknown group $1" >&2; exit 2 ;;
     esac
