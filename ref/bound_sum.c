@@ -18,7 +18,7 @@ AT_CLONES static void add_spread(const struct row *x, int64_t from, int64_t to, 
     for (int c = 0; c < WIDE; c++)
         rise[c] = s->rise[c], fall[c] = s->fall[c], hi[c] = s->hi[c], lo[c] = s->lo[c];
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c;
+        const double *restrict v = x->value[t] + s->c * NEAR;
         double factor = x->key[t].factor, up = x->up[t], down = x->down[t];
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
@@ -40,8 +40,9 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
         most[c] = s->most[c], least[c] = s->least[c];
     }
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c;
-        double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t], heavy = x->few[t];
+        const double *restrict v = x->value[t] + s->c * NEAR;
+        double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t];
+        double heavy = x->has_few ? x->few[t] : INFINITY;
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
             double y = v[c] * factor, size = fabs(y), z = S * size;
@@ -58,6 +59,51 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     }
 }
 
+/* Where every E is small: sum |w - p| |v - o| with the rise for the fall, too much by half an E,
+ * and y less lo: finish() charges that. The range of v is not asked for, as the sum is far inside.
+ */
+AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct columns *s, bool few)
+{
+    const double *restrict hi = s->hi;
+    double rise[WIDE] = {0}, priv[WIDE] = {0}, most[WIDE] = {0}, part[WIDE] = {0};
+    for (int64_t t = from; t < to; t++) {
+        const double *restrict v = x->value[t] + s->c * NEAR;
+        double up = x->up[t], share = x->priv[t], heavy = few ? x->few[t] : 0;
+#pragma omp simd
+        for (int c = 0; c < WIDE; c++) {
+            double y = v[c], size = fabs(y);
+            rise[c] = fma(up, fabs(y - hi[c]), rise[c]);
+            priv[c] = fma(share, size, priv[c]);
+            part[c] = few ? fma(heavy, size, part[c]) : 0;
+            most[c] = size > most[c] ? size : most[c];
+        }
+    }
+#pragma omp simd
+    for (int c = 0; c < WIDE; c++) {
+        s->rise[c] += rise[c], s->priv[c] += priv[c], s->few[c] += part[c];
+        s->size[c] = most[c] > s->size[c] ? most[c] : s->size[c];
+    }
+}
+
+AT_CLONES static void add_fine(const struct row *x, int64_t from, int64_t to, struct columns *s)
+{
+    if (x->has_few)
+        add_small(x, from, to, s, true);
+    else
+        add_small(x, from, to, s, false);
+}
+
+static void finish_fine(const struct row *x, struct columns *s)
+{
+    for (int c = 0; c < WIDE; c++) {
+        s->rise[c] += fabs(s->lo[c]) * x->up_sum; /* |w - p| is up at most */
+        s->fall[c] = s->rise[c];
+        s->most[c] = INFINITY, s->least[c] = -INFINITY;
+        s->priv_max[c] = x->S_max * s->size[c];
+        s->few[c] = x->has_few ? s->few[c] : INFINITY;
+    }
+}
+
 /* The range of v becomes that of v - o: rounding is monotone. */
 static void finish(struct columns *s)
 {
@@ -70,7 +116,7 @@ static void finish(struct columns *s)
 
 static void add_lost(const struct row *x, int64_t t, struct columns *s)
 {
-    const double *v = x->value[t] + s->c;
+    const double *v = x->value[t] + s->c * NEAR;
     for (int c = 0; c < WIDE; c++) {
         double vc = v[c] * x->key[t].factor;
         s->lost[c] += x->lost_y[t] * fabs(vc - s->hi[c]) + x->lost_v[t] * fabs(vc);
@@ -81,6 +127,10 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
 {
     int64_t to = at_min(x->n, from + n);
     for (int64_t k = 0; k < blocks && from < to; k++) {
+        if (x->fine) {
+            add_fine(x, from, to, s + k);
+            continue;
+        }
         add_spread(x, from, to, s + k);
         add_sizes(x, from, to, s + k);
     }
@@ -89,10 +139,13 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
             add_lost(x, t, s + k);
 }
 
-void at_bound_summed(struct columns *s, int64_t blocks)
+void at_bound_summed(const struct row *x, struct columns *s, int64_t blocks)
 {
     for (int64_t k = 0; k < blocks; k++)
-        finish(s + k);
+        if (x->fine)
+            finish_fine(x, s + k);
+        else
+            finish(s + k);
 }
 
 /* -- The shared part
@@ -110,7 +163,7 @@ AT_CLONES static struct pass evaluate(const struct row *x, const struct columns 
     struct pass f = {{0}, {0}, {0}};
     double other = x->direct ? 1 : -1;
     for (int64_t j = 0; j < x->n; j++) {
-        const double *v = x->value[j] + s->c;
+        const double *v = x->value[j] + s->c * NEAR;
         double factor = x->key[j].factor, up = x->up[j], down = x->down[j];
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
