@@ -103,7 +103,8 @@ struct row {
     struct key *key;
     double *sorted;            /* s + D + sigma, ascending */
     const double **value;      /* of each key, columns c .. c+WIDE at c NEAR */
-    double *up, *down;         /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E */
+    double *up, *down;         /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E; where
+                                  fine, half their sum and half their difference */
     double *priv;              /* p e^E S; in direct form p e^E <= W- */
     double *share, *few;       /* p e^E; that times the private errors of u where few keys count */
     double *lost_y, *lost_v;   /* underflow that counts with |v - o|, |v| */
@@ -163,6 +164,13 @@ static inline double also(double x, double y) { return (x + y + x * y) * (1 + 0x
 static inline double relative(double x, struct at_format f)
 {
     return x == 0 ? 0 : fabs((at_nearest(x, f) - x) / x) * WIDER;
+}
+
+/* What an error has besides its additions: (1+error) = (1+additions)(1+rest). */
+static inline double besides(double error, double additions)
+{
+    double rest = (error - additions) / (1 + additions);
+    return (rest > 0 ? rest : 0) + 0x1p-40 * error;
 }
 
 /* Multiplying by it rounds nothing, but for underflow. */

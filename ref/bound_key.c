@@ -232,11 +232,11 @@ static void weights(struct row *x, bool direct, double shift)
             range(x, t, direct);
             continue;
         }
-        double E = k->E, p = exp(k->ln_p) * (1 + 2 * k->eta);
-        double down = E * (1 - E * (1. / 2 - E / 6)); /* 1 - e^-E, and more */
+        double E = k->E, p = exp(k->ln_p) * (1 + k->eta); /* to within eta^2/2 */
+        double down = E * (1 - E * (1. / 2 - E / 6));     /* 1 - e^-E, and more */
         x->up[t] = p * small_expm1(E), x->down[t] = p * down;
         x->priv[t] = p + x->up[t];
-        x->below += p * (1 - 4 * k->eta) * (1 - down);
+        x->below += p * (1 - 3 * k->eta) * (1 - down);
         x->up_sum += x->up[t], x->down_sum += x->down[t];
     }
     x->below /= WIDER;
@@ -252,15 +252,6 @@ static void weights(struct row *x, bool direct, double shift)
 
 /* -- Few heavy keys ------------------------------------------------------------------------------
  */
-
-/* What an error has besides its additions: (1+error) = (1+additions)(1+rest), part =
- * 1/(1+additions).
- */
-static double besides(double error, double additions, double part)
-{
-    double rest = (error - additions) * part;
-    return (rest > 0 ? rest : 0) + 0x1p-40 * error;
-}
 
 /* How many weights are at least 2^-k of 1, k = 0..SCALES-1, and what the others weigh, and the k
  * where a sum errs least: additions of that many, and once more than all that the others are worth.
@@ -306,31 +297,34 @@ static void few(struct row *x)
         return;
     double all = growth(x->depth, r->eps_sum);
     struct split best = split(x);
-    double part = 1 / (1 + all);
     double heavy = growth(best.additions, r->eps_sum),
            light = heavy + 1 + growth(3 * x->depth, r->eps_sum);
     for (int64_t t = 0; t < x->n; t++) {
-        R = fmax(R, besides(x->key[t].R, all, part));
-        S = fmax(S, besides(x->key[t].S, all, part));
+        R = fmax(R, besides(x->key[t].R, all));
+        S = fmax(S, besides(x->key[t].S, all));
     }
     for (int64_t t = 0; t < x->n; t++) {
         double sums = x->share[t] < best.least ? light : heavy;
-        l += x->share[t] * (besides(x->key[t].R, all, part) + (1 + R) * sums);
-        x->few[t] = x->share[t] * (besides(x->key[t].S, all, part) + (1 + S) * sums);
+        l += x->share[t] * (besides(x->key[t].R, all) + (1 + R) * sums);
+        x->few[t] = x->share[t] * (besides(x->key[t].S, all) + (1 + S) * sums);
     }
     x->R_mean = fmin(x->R_mean, l * WIDER);
     x->has_few = true;
 }
 
-/* May the sums over the keys take the short way (bound_sum.c)? */
-static bool fine(const struct row *x)
+/* May the sums over the keys take the short way (bound_sum.c)? With E <= 2^-4 rise and fall are at
+ * most 2 sinh(E) of the range of v, divided by 1 - down_sum. */
+static void shorten(struct row *x)
 {
-    bool good = !x->direct && x->up_sum <= 0x1p-6;
-    for (int64_t t = 0; t < x->n && good; t++) {
+    x->fine = !x->direct && x->up_sum <= 0x1p-8;
+    for (int64_t t = 0; t < x->n && x->fine; t++) {
         double factor = x->key[t].factor;
-        good = x->key[t].E <= 0x1p-8 && (factor == 1 || factor == 0);
+        x->fine = x->key[t].E <= 0x1p-4 && (factor == 1 || factor == 0);
     }
-    return good;
+    for (int64_t t = 0; t < x->n && x->fine; t++) {
+        double up = x->up[t], down = x->down[t];
+        x->up[t] = (up + down) / 2, x->down[t] = (up - down) / 2;
+    }
 }
 
 void at_bound_errors(struct row *x, double lse, double lse_lo)
@@ -357,7 +351,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     if (!(x->below >= 0.5 && x->largest < 600))
         weights(x, true, surest);
     few(x);
-    x->fine = fine(x);
+    shorten(x);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
     double factor = x->key[0].factor;
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);

@@ -42,7 +42,7 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     for (int64_t t = from; t < to; t++) {
         const double *restrict v = x->value[t] + s->c * NEAR;
         double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t];
-        double heavy = x->has_few ? x->few[t] : INFINITY;
+        double heavy = x->has_few ? x->few[t] : 0;
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
             double y = v[c] * factor, size = fabs(y), z = S * size;
@@ -59,20 +59,23 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     }
 }
 
-/* Where every E is small: sum |w - p| |v - o| with the rise for the fall, too much by half an E,
- * and y less lo: finish() charges that. The range of v is not asked for, as the sum is far inside.
- */
+/* Where every E is small, with up and down as half the sum and half the difference of rise and
+ * fall: rise = sum up |y| + down y,    fall = sum up |y| - down y,    y = v - hi What lo adds, and
+ * the cancellation, finish_fine charges. The range of v is not asked for: the sums are far inside
+ * it. */
 AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct columns *s, bool few)
 {
     const double *restrict hi = s->hi;
-    double rise[WIDE] = {0}, priv[WIDE] = {0}, most[WIDE] = {0}, part[WIDE] = {0};
+    double mean[WIDE] = {0}, half[WIDE] = {0}, priv[WIDE] = {0}, part[WIDE] = {0};
+    double most[WIDE] = {0};
     for (int64_t t = from; t < to; t++) {
         const double *restrict v = x->value[t] + s->c * NEAR;
-        double up = x->up[t], share = x->priv[t], heavy = few ? x->few[t] : 0;
+        double up = x->up[t], down = x->down[t], share = x->priv[t], heavy = few ? x->few[t] : 0;
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
-            double y = v[c], size = fabs(y);
-            rise[c] = fma(up, fabs(y - hi[c]), rise[c]);
+            double size = fabs(v[c]), y = v[c] - hi[c];
+            mean[c] = fma(up, fabs(y), mean[c]);
+            half[c] = fma(down, y, half[c]);
             priv[c] = fma(share, size, priv[c]);
             part[c] = few ? fma(heavy, size, part[c]) : 0;
             most[c] = size > most[c] ? size : most[c];
@@ -80,7 +83,8 @@ AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct c
     }
 #pragma omp simd
     for (int c = 0; c < WIDE; c++) {
-        s->rise[c] += rise[c], s->priv[c] += priv[c], s->few[c] += part[c];
+        s->rise[c] += mean[c], s->fall[c] += half[c];
+        s->priv[c] += priv[c], s->few[c] += part[c];
         s->size[c] = most[c] > s->size[c] ? most[c] : s->size[c];
     }
 }
@@ -96,11 +100,12 @@ AT_CLONES static void add_fine(const struct row *x, int64_t from, int64_t to, st
 static void finish_fine(const struct row *x, struct columns *s)
 {
     for (int c = 0; c < WIDE; c++) {
-        s->rise[c] += fabs(s->lo[c]) * x->up_sum; /* |w - p| is up at most */
-        s->fall[c] = s->rise[c];
+        double mean = s->rise[c], half = s->fall[c];
+        double off = (double)(x->n + 8) * 0x1p-51 * mean + fabs(s->lo[c]) * x->up_sum;
+        s->rise[c] = mean + half + off;
+        s->fall[c] = mean - half + off;
         s->most[c] = INFINITY, s->least[c] = -INFINITY;
         s->priv_max[c] = x->S_max * s->size[c];
-        s->few[c] = x->has_few ? s->few[c] : INFINITY;
     }
 }
 
@@ -141,11 +146,14 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
 
 void at_bound_summed(const struct row *x, struct columns *s, int64_t blocks)
 {
-    for (int64_t k = 0; k < blocks; k++)
+    for (int64_t k = 0; k < blocks; k++) {
+        for (int c = 0; c < WIDE; c++)
+            s[k].few[c] = x->has_few ? s[k].few[c] : INFINITY;
         if (x->fine)
             finish_fine(x, s + k);
         else
             finish(s + k);
+    }
 }
 
 /* -- The shared part
