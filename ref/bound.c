@@ -197,7 +197,7 @@ static bool overflows(struct row *x)
     const struct rule *r = x->r;
     double n = ldexp((double)x->n, r->arith->weight_shift), size = 0, residual;
     for (int64_t t = 0; t < x->n && r->arith->fused; t++)
-        size = fmax(size, (double)fabsl(x->key[t].s) + x->key[t].D);
+        size = fmax(size, fabs(x->key[t].s) + x->key[t].D);
     if (r->narrow_weight && ldexp(1, r->arith->weight_shift) > r->max_weight)
         return true;
     /* A weight is past 1 by exp's error and those of its rescales; by a fused residual in base 2.

@@ -47,13 +47,16 @@ struct rule {
     double gain_roundings;
     bool folded;       /* the scale sits in the exponent's fma */
     bool coarse;       /* scores err by far more than a sum in double */
+    bool simple;       /* they are scaled products, not flushed, and values are as stored */
     long double limit; /* a score at or past it may overflow */
+    bool large_scale; /* the scale too, or scale*log2 e, is a number of compute: 0 times an infinite
+                         one is NaN */
     double limit_sum;
 };
 
 struct key {
     int64_t j;        /* -1: the sink */
-    long double s;    /* score, from the inputs */
+    double s, s_lo;   /* score, from the inputs, and what is missing to it */
     double sigma;     /* |s here - s| <= sigma */
     double D;         /* Lemma 1: |computed s - s| <= D */
     double factor;    /* its value is factor*v: descale, dropout; 0: dropped, or the sink */

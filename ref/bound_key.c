@@ -70,24 +70,28 @@ static void sort(struct ranks *b, double *x, int64_t n, double *space)
         sort_few(x + b->start[k], b->start[k + 1] - b->start[k]);
 }
 
+/* Where its computed score may lie. */
+static double highest(const struct key *k) { return k->s + (k->s_lo + k->D + k->sigma); }
+
+static double lowest(const struct key *k) { return k->s + (k->s_lo - k->D - k->sigma); }
+
 /* Scores in order of s + D, and l. */
 static void rank(struct row *x, double lse)
 {
-    long double M = -INFINITY;
+    double M = -INFINITY;
     for (int64_t t = 0; t < x->n; t++) {
-        const struct key *k = &x->key[t];
-        M = k->s > M ? k->s : M;
-        x->sorted[t] = (double)(k->s + k->D + k->sigma);
+        M = x->key[t].s > M ? x->key[t].s : M;
+        x->sorted[t] = highest(&x->key[t]);
     }
     sort(&x->store->ranks, x->sorted, x->n, x->store->space);
     x->top = x->sorted[x->n - 1];
-    x->l = fmin((double)x->n, fmax(1, (double)expl(lse - M))); /* an lse of 2^126 knows no better */
+    x->l = fmin((double)x->n, fmax(1, exp(lse - M))); /* an lse of 2^126 knows no better */
 }
 
 /* Lemma 2: how many keys may score above key k; once past `most`, any such number. */
 static double rivals(const struct row *x, const struct key *k, double most)
 {
-    double low = (double)(k->s - k->D - k->sigma);
+    double low = lowest(k);
     int64_t past = x->n - 2 - (int64_t)most;
     if (past >= 0 && x->sorted[past] > low)
         return most + 1;
@@ -96,7 +100,7 @@ static double rivals(const struct row *x, const struct key *k, double most)
     const double *from = x->sorted + b->start[in]; /* all before `from` are <= low */
     for (; n > 0; n -= (n + 1) / 2)
         from += from[(n + 1) / 2 - 1] <= low ? (n + 1) / 2 : 0;
-    bool itself = (double)(k->s + k->D + k->sigma) > low;
+    bool itself = highest(k) > low;
     return (double)(x->n - (from - x->sorted) - itself);
 }
 
@@ -131,8 +135,8 @@ static void join_by_lse(const struct row *x, struct key *k)
 {
     const struct rule *r = x->r;
     double levels = (double)at_max(1, r->arith->joins), ln_n = log((double)x->n);
-    double size = fmax(fabs(x->top), (double)fabsl(k->s) + k->D) + ln_n + 1;
-    double distance = x->top - (double)k->s + k->D + ln_n + 1;
+    double size = fmax(fabs(x->top), fabs(k->s) + k->D) + ln_n + 1;
+    double distance = x->top - k->s + k->D + ln_n + 1;
     double stored = r->eps * size + r->log * (ln_n + 1), factor = r->eps * distance + r->one_exp;
     k->E += levels * (stored + factor) * WIDER;
     k->R = also(k->R, expm1(levels * (stored + factor)) * WIDER);
@@ -158,7 +162,7 @@ static void key_errors(struct row *x, struct key *k)
     /* An exp(0) that is not 1 rescales also where the maximum stays. */
     double T = arith->inexact_one ? x->rescales : fmin(x->rescales, above);
     bool one = stays_one(x, above);
-    double distance = x->top - (double)k->s + k->D + k->sigma;
+    double distance = x->top - k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
     double weight = one ? 0 : r->eps_weight,
            own = k->factor == 0 || power_of_two(k->factor) ? 0 : 0x1p-51;
@@ -166,7 +170,7 @@ static void key_errors(struct row *x, struct key *k)
     if (!one)
         k->E += r->argument * distance + (T + 1) * (r->one_exp + r->tiny);
     if (arith->fused && T > 0) /* m log2 e is rounded, and differently under each m */
-        k->E += 2 * r->eps * fmax(fabs(x->top), (double)fabsl(k->s) + k->D);
+        k->E += 2 * r->eps * fmax(fabs(x->top), fabs(k->s) + k->D);
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
     k->R = growth(x->depth + T, r->eps_total);
@@ -187,7 +191,7 @@ static void underflow(struct row *x, int64_t t, double past)
 {
     const struct rule *r = x->r;
     struct key *k = &x->key[t];
-    double low = (double)k->s - x->top - 2 * k->E - past; /* the least ln of its weight */
+    double low = k->s - x->top - 2 * k->E - past; /* the least ln of its weight */
     k->gone = low < r->ln_normal;
     x->lost_y[t] = k->gone ? (x->rescales + 1) * r->tiny : 0;
     x->lost_v[t] = r->arith->normalised && k->gone ? r->tiny : 0;
@@ -341,8 +345,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
         struct key *k = &x->key[t];
         key_errors(x, k);
         underflow(x, t, past);
-        long double ln_p = (k->s - lse) - lse_lo;
-        k->ln_p = (double)ln_p;
+        k->ln_p = (k->s - lse) + (k->s_lo - lse_lo);
         k->eta = k->sigma + 0x1p-50 * fabs(k->ln_p) + 0x1p-100 * fabs(lse);
         x->largest = fmax(x->largest, k->ln_p + k->eta + k->E);
         surest = fmax(surest, k->ln_p - k->eta - k->E);

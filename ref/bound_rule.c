@@ -93,6 +93,7 @@ static void scores_of(struct rule *r)
     before = also(before, r->finer ? r->eps : 0); /* the whole sum, rounded to compute */
     for (int sides = 0; sides < 3; sides++)
         r->dot[sides] = also(also(growth(D, eps), growth(sides, r->eps)), before);
+    r->large_scale = fabs(s->scale) * (k->fused ? 1.5 : 1) >= r->limit;
     r->scaled = k->query || r->folded ? 0 : also(r->eps, off);
     r->argument = growth((double)(k->arguments > 0 ? k->arguments : k->fused ? 3 : 1), r->eps);
     if (k->fused) /* scale*log2 e is one rounded constant, and it multiplies s - m */
@@ -114,6 +115,9 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.ln_normal = log(normal(compute));
     r.finer = roundoff(sum) < r.eps;
     r.narrow_sum = roundoff(sum) > r.eps;
+    r.simple = !arith->flush && !(a->score.softcap > 0) && !a->score.bias.data &&
+               !a->score.alibi.data && !a->score.qscale.data && !a->score.kscale.data &&
+               !a->score.vscale.data && !at_drops(a);
     r.coarse = fmin(r.eps, roundoff(sum)) >= 0x1p-30;
     r.eps_sum = roundoff(sum) * (arith->truncates ? 2 : 1);
     r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;

@@ -77,18 +77,23 @@ struct step {
 /* fmaxl, inline. */
 static inline long double larger(long double x, long double y) { return x > y ? x : y; }
 
-/* The operation's result is rounded: relatively, and by `lost` where it may be subnormal. */
+/* What rounding adds to D: relatively, and `lost` where the result may be subnormal. */
+static double rounding(const struct rule *r, double size, double D, double off, double lost)
+{
+    double low = size - D;
+    return (also(off, r->eps_score) * (size + D) + (low < r->edge ? lost : 0) +
+            (low < r->edge_score ? r->tiny_score : 0)) *
+           WIDER;
+}
+
+/* The operation's result is rounded. */
 static void rounded(const struct rule *r, struct step *x, double off, double lost)
 {
     double size = (double)fabsl(x->s);
     if ((size == 0 && x->D == 0) || !isfinite(x->s))
         return;
     x->big = larger(x->big, fabsl(x->s) + x->D);
-    double low = size - x->D;
-    off = also(off, r->eps_score);
-    x->D += (off * (size + x->D) + (low < r->edge ? lost : 0) +
-             (low < r->edge_score ? r->tiny_score : 0)) *
-            WIDER;
+    x->D += rounding(r, size, x->D, off, lost);
 }
 
 /* Infinities and NaN as the extended reals have them; numbers whose products may be subnormal. */
@@ -143,6 +148,26 @@ static void product(const struct row *x, int64_t j, double k_scale, struct step 
     to->sigma = (double)(r->z.D + 8) * (one ? 2 * DBL_EPSILON : (double)LDBL_EPSILON) * A * outer;
     to->big = larger(y.most, most_A * fmax(1, outer * (1 + r->scaled)));
     rounded(r, to, r->scaled, r->tiny);
+}
+
+/* score() where nothing but a scaled product in double makes it. */
+static bool simple_score(struct row *x, int64_t j, struct key *to)
+{
+    const struct rule *r = x->r;
+    struct inner y;
+    if (!r->simple || !coarse(x, j, r->inner_k, &y))
+        return false;
+    double s = r->a->score.scale * y.hi, size = fabs(s), D = r->outer * (r->dot[0] * y.A) * WIDER;
+    double most = y.A * (1 + r->dot[0]) * fmax(1, r->outer * (1 + r->scaled));
+    if (!(size < 0x1p1000) || D == 0) /* a scale of 0 leaves exact zeros */
+        return false;
+    most = y.most > most ? y.most : most;
+    most = size + D > most ? size + D : most;
+    x->overflow = x->overflow || most >= (double)r->limit;
+    D += rounding(r, size, D, r->scaled, r->tiny);
+    *to = (struct key){.j = j, .s = s, .D = D, .factor = 1};
+    to->sigma = (double)(r->z.D + 8) * 2 * DBL_EPSILON * y.A * r->outer;
+    return true;
 }
 
 /* y = C tanh(x/C): 1-Lipschitz, so D stays; then three operations. */
@@ -201,12 +226,13 @@ static void score(struct row *x, int64_t g, int64_t j, struct key *to)
     alibi(x, j, &s);
     double v_scale = descale(&a->score.vscale, x->at.b, g, j);
     bool kept = !at_drops(a) || at_kept(a, &r->z, x->at.b, x->at.h, x->at.i, j);
-    *to = (struct key){.j = j, .s = s.s, .D = s.D, .sigma = s.sigma};
+    *to = (struct key){.j = j, .s = (double)s.s, .D = s.D, .sigma = s.sigma};
+    to->s_lo = (double)(s.s - to->s);
     to->factor = kept ? v_scale * r->gain : 0;
     to->rounds_v = !power_of_two(v_scale);
-    /* The scale too, or scale*log2 e, is a number of compute: 0 times an infinite one is NaN. */
-    x->overflow = x->overflow || s.big >= r->limit ||
-                  fabs(a->score.scale) * (r->arith->fused ? 1.5 : 1) >= r->limit;
+    x->overflow = x->overflow || s.big >= r->limit;
+    if (!isfinite(to->s) && isfinite(s.s)) /* past any double */
+        to->s = copysign(DBL_MAX, to->s), to->s_lo = 0;
 }
 
 /* -- The row's scores ---------------------------------------------------------------------------
@@ -266,7 +292,10 @@ static void add_keys(struct row *x, struct at_span seen)
     for (int64_t j = seen.lo; j < seen.hi; j++) {
         if (!at_shown(r->a, x->at.b, x->at.h, x->at.i, j))
             continue;
-        score(x, g, j, &x->key[x->n]);
+        struct key *key = &x->key[x->n];
+        if (!simple_score(x, j, key))
+            score(x, g, j, key);
+        x->overflow = x->overflow || r->large_scale;
         enter(x);
     }
 }
