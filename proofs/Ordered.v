@@ -1,114 +1,118 @@
-(* A sum in a known order costs its partial sums, not the sums of its magnitudes: what (A-ord) of the
-   bound rests on, for a row that takes in its tiles one after the other.
-
-       x' = fl(fl(a x) + t),  a the factor of the rescale, 1 and exact where the maximum stays
-
-   Underflow is not here.  SPDX-License-Identifier: MIT *)
-From Coq Require Import Reals List Lra Lia Psatz.
-Require Import Sums Rounding.
-Import ListNotations.
+(* A sum in a known order costs its partial sums, not the sum of its magnitudes: (A-ord) of
+   docs/bounds.md.  An addition and a rescale err by eps of what they give, and what they give is a
+   sum of known keys and the errors made below.  Underflow is not here.
+   SPDX-License-Identifier: MIT *)
+From Coq Require Import Reals List Lra Lia Psatz Arith.
+Require Import Sums.
 Local Open Scope R_scope.
 
-(* A tile: the factor that the sum so far is brought to its reference with, whether that is a rounded
-   product (1) or nothing at all (0), and its own sum. *)
-Record tile := Tile { factor : R; rescaled : nat; sum : R }.
+(* How a sum came about.  A key enters with its exact term and what product and P's rounding may have
+   done to it; Rescaled brings a sum to a larger maximum; Joined is an addition without error, of 0. *)
+Inductive order :=
+  | Key (term slack : R)
+  | Rescaled (a : R) (x : order)
+  | Added (x y : order)
+  | Joined (x y : order).
+Fixpoint exact t := match t with
+  | Key x _ => x
+  | Rescaled a x => a * exact x
+  | Added x y | Joined x y => exact x + exact y
+  end.
+(* The most roundings above a key. *)
+Fixpoint roundings t := match t with
+  | Key _ _ => 0%nat
+  | Rescaled _ x => S (roundings x)
+  | Added x y => S (max (roundings x) (roundings y))
+  | Joined x y => max (roundings x) (roundings y)
+  end.
 Section Ordered.
 Variable eps : R.
 Hypothesis eps_pos : 0 <= eps.
-Definition product (k : nat) a x y :=
-  match k with O => a = 1 /\ y = x | S _ => exists r, Rabs r <= eps /\ y = a * x * (1 + r) end.
-Inductive taken : list tile -> R -> R -> Prop :=
-  | Done x : taken [] x x
-  | Take a k t L x y z w : product k a x y -> (exists d, Rabs d <= eps /\ z = (y + t) * (1 + d)) ->
-      taken L z w -> taken (Tile a k t :: L) x w.
-
-(* The same without rounding, and what a sum is worth in the end. *)
-Fixpoint exact S L := match L with [] => S | e :: L => exact (factor e * S + sum e) L end.
-Fixpoint later L := match L with [] => 1 | e :: L => factor e * later L end.
-(* The partial sums, each as it is worth in the end: eps of each, and eps more of the one before where
-   the row was rescaled. *)
-Fixpoint partials P L := match L with
-  | [] => 0
-  | e :: L => let P' := P + sum e * later L in
-      eps * Rabs P' + INR (rescaled e) * (eps * (1 + eps) * Rabs P) + partials P' L
+Fixpoint computed t v := match t with
+  | Key x s => Rabs (v - x) <= s
+  | Rescaled a x => exists w d, computed x w /\ Rabs d <= eps /\ v = a * w * (1 + d)
+  | Added x y => exists w z d, computed x w /\ computed y z /\ Rabs d <= eps /\ v = (w + z) * (1 + d)
+  | Joined x y => exists w z, computed x w /\ computed y z /\ v = w + z
+  end.
+(* Each operation's exact result and each key's slack, as they are worth (times f) in the end. *)
+Fixpoint charge f t := match t with
+  | Key _ s => f * s
+  | Rescaled a x => eps * (f * Rabs (a * exact x)) + charge (f * a) x
+  | Added x y => eps * (f * Rabs (exact x + exact y)) + charge f x + charge f y
+  | Joined x y => charge f x + charge f y
+  end.
+Fixpoint proper t := match t with
+  | Key _ s => 0 <= s
+  | Rescaled a x => 0 <= a /\ proper x
+  | Added x y | Joined x y => proper x /\ proper y
   end.
 
-Lemma later_pos L : List.Forall (fun e => 0 <= factor e) L -> 0 <= later L.
-Proof. induction 1 as [|e L H _ IH]; simpl; [lra|]. now apply Rmult_le_pos. Qed.
-Lemma partials_pos L : forall P, 0 <= partials P L.
+Lemma charge_pos t : forall f, 0 <= f -> proper t -> 0 <= charge f t.
 Proof.
-  induction L as [|e L IH]; intros P; simpl; [lra|].
-  pose proof (IH (P + sum e * later L)). pose proof (pos_INR (rescaled e)).
-  assert (0 <= eps * Rabs (P + sum e * later L)) by (apply Rmult_le_pos; auto using Rabs_pos).
-  assert (0 <= eps * (1 + eps) * Rabs P) by (apply Rmult_le_pos; [nra|apply Rabs_pos]).
-  assert (0 <= INR (rescaled e) * (eps * (1 + eps) * Rabs P)) by now apply Rmult_le_pos. lra.
+  induction t as [x s|a x IH|x IHx y IHy|x IHx y IHy]; simpl; intros f Hf Hp.
+  - now apply Rmult_le_pos.
+  - destruct Hp as [Ha Hx]. pose proof (IH (f * a) ltac:(now apply Rmult_le_pos) Hx).
+    assert (0 <= eps * (f * Rabs (a * exact x))); [|lra].
+    apply Rmult_le_pos; auto. apply Rmult_le_pos; auto using Rabs_pos.
+  - destruct Hp as [Hx Hy]. pose proof (IHx f Hf Hx). pose proof (IHy f Hf Hy).
+    assert (0 <= eps * (f * Rabs (exact x + exact y))); [|lra].
+    apply Rmult_le_pos; auto. apply Rmult_le_pos; auto using Rabs_pos.
+  - destruct Hp as [Hx Hy]. pose proof (IHx f Hf Hx). pose proof (IHy f Hf Hy). lra.
 Qed.
-Lemma exact_is L : forall S, exact S L = S * later L + exact 0 L.
+Lemma power_ge n m : (n <= m)%nat -> 1 <= (1 + eps) ^ n <= (1 + eps) ^ m.
+Proof. intros H. split; [apply pow_R1_Rle; lra|apply Rle_pow; [lra|auto]]. Qed.
+(* One rounding: an error e below, against the exact result E. *)
+Lemma rounded f w E d e : 0 <= f -> Rabs d <= eps -> f * Rabs (w - E) <= e ->
+  f * Rabs (w * (1 + d) - E) <= (1 + eps) * e + eps * (f * Rabs E).
 Proof.
-  induction L as [|e L IH]; intros S; simpl; [ring|].
-  rewrite (IH (factor e * S + sum e)), (IH (factor e * 0 + sum e)). ring.
-Qed.
-
-(* One tile: an error so far, eps of the new sum, eps of the old one where it was rescaled. *)
-Lemma one_tile a k t S x y z : 0 <= a -> (k <= 1)%nat -> product k a x y ->
-  (exists d, Rabs d <= eps /\ z = (y + t) * (1 + d)) ->
-  Rabs (z - (a * S + t)) <= (1 + eps) ^ 2 * (a * Rabs (x - S)) +
-    eps * Rabs (a * S + t) + INR k * (eps * (1 + eps) * (a * Rabs S)).
-Proof.
-  intros Ha Hk Hp (d & Hd & ->).
-  assert (E : exists r, Rabs r <= INR k * eps /\ y = a * x * (1 + r)).
-  { destruct k as [|[|k]]; [|destruct Hp as (r & Hr & ->); exists r; simpl; split; [lra|auto]|lia].
-    destruct Hp as [-> ->]. exists 0. rewrite Rabs_R0. simpl. split; [lra|ring]. }
-  destruct E as (r & Hr & ->).
-  assert (Hk' : 0 <= INR k <= 1) by (split; [apply pos_INR|change 1 with (INR 1); now apply le_INR]).
-  replace ((a * x * (1 + r) + t) * (1 + d) - (a * S + t)) with
-    (((1 + r) * (1 + d)) * (a * (x - S)) + d * (a * S + t) + (r * (1 + d)) * (a * S)) by ring.
-  assert (U : forall e, Rabs e <= eps -> Rabs (1 + e) <= 1 + eps).
-  { intros e He. apply Rabs_plus_le; auto. rewrite Rabs_R1. lra. }
-  assert (Hr1 : Rabs r <= eps) by nra.
-  repeat apply Rabs_plus_le.
-  - apply Rabs_mult_le.
-    + simpl. rewrite Rmult_1_r. apply Rabs_mult_le; auto.
-    + rewrite Rabs_mult, (Rabs_pos_eq a) by auto. lra.
-  - apply Rabs_mult_le; auto. lra.
-  - replace (INR k * (eps * (1 + eps) * (a * Rabs S))) with ((INR k * eps * (1 + eps)) * (a * Rabs S)) by ring.
-    apply Rabs_mult_le; [apply Rabs_mult_le; auto|]. rewrite Rabs_mult, (Rabs_pos_eq a) by auto. lra.
+  intros Hf Hd He. replace (w * (1 + d) - E) with ((1 + d) * (w - E) + d * E) by ring.
+  assert (H1 : Rabs (1 + d) <= 1 + eps) by (apply Rabs_plus_le; auto; rewrite Rabs_R1; lra).
+  assert (H : Rabs ((1 + d) * (w - E) + d * E) <= (1 + eps) * Rabs (w - E) + eps * Rabs E).
+  { apply Rabs_plus_le; apply Rabs_mult_le; auto; lra. }
+  apply (Rmult_le_compat_l f) in H; auto. nra.
 Qed.
 
-Theorem ordered_error L : forall S x w, taken L x w ->
-  List.Forall (fun e => 0 <= factor e /\ (rescaled e <= 1)%nat) L ->
-  Rabs (w - exact S L) <=
-    (1 + eps) ^ (2 * length L) * (later L * Rabs (x - S) + partials (S * later L) L).
+Theorem ordered_error t : forall f v, 0 <= f -> proper t -> computed t v ->
+  f * Rabs (v - exact t) <= (1 + eps) ^ roundings t * charge f t.
 Proof.
-  induction L as [|e L IH]; intros S x w H HL.
-  - inversion H; subst. simpl. rewrite Rplus_0_r, !Rmult_1_l. lra.
-  - inversion H as [|a k t L' x' y z w' Hp Hs Ht]; subst. inversion HL as [|? ? [Ha Hk] HL']; subst.
-    cbn [factor rescaled sum] in *.
-    pose proof (IH (a * S + t) z w Ht HL') as B.
-    pose proof (one_tile a k t S x y z Ha Hk Hp Hs) as O. clear IH Ht Hp Hs.
-    assert (L0 : 0 <= later L) by (apply later_pos; eapply Forall_impl; [|exact HL']; simpl; tauto).
-    cbn [exact later partials factor rescaled sum]. eapply Rle_trans; [exact B|]. clear B.
-    replace (2 * length (Tile a k t :: L))%nat with (2 + 2 * length L)%nat by (simpl; lia).
-    rewrite pow_add. set (u := (1 + eps) ^ (2 * length L)).
-    assert (U : 1 <= u) by (apply pow_R1_Rle; lra).
-    assert (U2 : 1 <= (1 + eps) ^ 2) by (apply pow_R1_Rle; lra). set (g := (1 + eps) ^ 2) in *.
-    replace (S * (a * later L) + t * later L) with ((a * S + t) * later L) by ring.
-    set (Q := partials ((a * S + t) * later L) L).
-    assert (HQ : 0 <= Q) by apply partials_pos.
-    rewrite (Rmult_comm g u), Rmult_assoc. apply Rmult_le_compat_l; [lra|].
-    pose proof (Rmult_le_compat_l (later L) _ _ L0 O) as M.
-    rewrite (Rabs_mult (a * S + t)), (Rabs_mult S), (Rabs_mult a), (Rabs_pos_eq a), (Rabs_pos_eq (later L)) by auto.
-    set (A := later L * (eps * Rabs (a * S + t))).
-    set (C := later L * (INR k * (eps * (1 + eps) * (a * Rabs S)))).
-    assert (HA : 0 <= A) by (unfold A; apply Rmult_le_pos; auto; apply Rmult_le_pos; auto using Rabs_pos).
-    assert (HC : 0 <= C).
-    { unfold C. apply Rmult_le_pos; auto. apply Rmult_le_pos; auto using pos_INR.
-      apply Rmult_le_pos; [nra|]. apply Rmult_le_pos; auto using Rabs_pos. }
-    replace (eps * (Rabs (a * S + t) * later L)) with A by (unfold A; ring).
-    replace (INR k * (eps * (1 + eps) * (Rabs S * (a * later L)))) with C by (unfold C; ring).
-    replace (later L * (g * (a * Rabs (x - S)) + eps * Rabs (a * S + t) + INR k * (eps * (1 + eps) * (a * Rabs S))))
-      with (g * (a * later L * Rabs (x - S)) + A + C) in M by (unfold A, C; ring).
-    assert (A <= g * A) by nra. assert (C <= g * C) by nra. assert (Q <= g * Q) by nra. lra.
+  induction t as [x s|a x IH|x IHx y IHy|x IHx y IHy]; simpl; intros f v Hf Hp Hv.
+  - rewrite Rmult_1_l. now apply Rmult_le_compat_l.
+  - destruct Hp as [Ha Hx]. destruct Hv as (w & d & Hw & Hd & ->).
+    pose proof (IH (f * a) w ltac:(now apply Rmult_le_pos) Hx Hw) as B.
+    pose proof (charge_pos x (f * a) ltac:(now apply Rmult_le_pos) Hx) as C.
+    destruct (power_ge (roundings x) (roundings x) ltac:(lia)) as [P _]. set (u := (1 + eps) ^ roundings x) in *.
+    assert (B' : f * Rabs (a * w - a * exact x) <= u * charge (f * a) x).
+    { rewrite <- Rmult_minus_distr_l, Rabs_mult, (Rabs_pos_eq a) by auto. lra. }
+    eapply Rle_trans; [exact (rounded f _ _ d _ Hf Hd B')|].
+    assert (0 <= eps * (f * Rabs (a * exact x))).
+    { apply Rmult_le_pos; auto. apply Rmult_le_pos; auto using Rabs_pos. }
+    set (g := eps * (f * Rabs (a * exact x))) in *. assert (1 <= (1 + eps) * u) by nra. nra.
+  - destruct Hp as [Hx Hy]. destruct Hv as (w & z & d & Hw & Hz & Hd & ->).
+    pose proof (IHx f w Hf Hx Hw) as B. pose proof (IHy f z Hf Hy Hz) as D.
+    pose proof (charge_pos x f Hf Hx). pose proof (charge_pos y f Hf Hy).
+    destruct (power_ge (roundings x) (max (roundings x) (roundings y)) ltac:(lia)) as [P1 P2].
+    destruct (power_ge (roundings y) (max (roundings x) (roundings y)) ltac:(lia)) as [P3 P4].
+    set (u := (1 + eps) ^ max (roundings x) (roundings y)) in *.
+    assert (B' : f * Rabs (w + z - (exact x + exact y)) <= u * (charge f x + charge f y)).
+    { replace (w + z - (exact x + exact y)) with ((w - exact x) + (z - exact y)) by ring.
+      eapply Rle_trans; [apply Rmult_le_compat_l; [auto|apply Rabs_triang]|].
+      assert ((1 + eps) ^ roundings x * charge f x <= u * charge f x) by now apply Rmult_le_compat_r.
+      assert ((1 + eps) ^ roundings y * charge f y <= u * charge f y) by now apply Rmult_le_compat_r. lra. }
+    eapply Rle_trans; [exact (rounded f _ _ d _ Hf Hd B')|].
+    assert (0 <= eps * (f * Rabs (exact x + exact y))).
+    { apply Rmult_le_pos; auto. apply Rmult_le_pos; auto using Rabs_pos. }
+    set (g := eps * (f * Rabs (exact x + exact y))) in *.
+    assert (1 <= (1 + eps) * u) by nra. nra.
+  - destruct Hp as [Hx Hy]. destruct Hv as (w & z & Hw & Hz & ->).
+    pose proof (IHx f w Hf Hx Hw) as B. pose proof (IHy f z Hf Hy Hz) as D.
+    pose proof (charge_pos x f Hf Hx). pose proof (charge_pos y f Hf Hy).
+    destruct (power_ge (roundings x) (max (roundings x) (roundings y)) ltac:(lia)) as [P1 P2].
+    destruct (power_ge (roundings y) (max (roundings x) (roundings y)) ltac:(lia)) as [P3 P4].
+    set (u := (1 + eps) ^ max (roundings x) (roundings y)) in *.
+    replace (w + z - (exact x + exact y)) with ((w - exact x) + (z - exact y)) by ring.
+    eapply Rle_trans; [apply Rmult_le_compat_l; [auto|apply Rabs_triang]|].
+    assert ((1 + eps) ^ roundings x * charge f x <= u * charge f x) by now apply Rmult_le_compat_r.
+    assert ((1 + eps) ^ roundings y * charge f y <= u * charge f y) by now apply Rmult_le_compat_r. lra.
 Qed.
 End Ordered.
 

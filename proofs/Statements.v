@@ -240,15 +240,12 @@ Import Sums Ordered.
 Theorem ordered_error :
   forall eps : R,
   0 <= eps ->
-  forall (L : list tile) (S x w : R),
-  taken eps L x w ->
-  List.Forall (fun e : tile => 0 <= factor e /\ (rescaled e <= 1)%nat) L ->
-  Rabs (w - exact S L) <=
-  (1 + eps) ^ (2 * length L) * (later L * Rabs (x - S) + partials eps (S * later L) L).
+  forall (t : order) (f v : R),
+  0 <= f ->
+  proper t ->
+  computed eps t v ->
+  f * Rabs (v - exact t) <= (1 + eps) ^ roundings t * charge eps f t.
 Proof. exact @Ordered.ordered_error. Qed.
-Theorem exact_is :
-  forall (L : list tile) (S : R), exact S L = S * later L + exact 0 L.
-Proof. exact @Ordered.exact_is. Qed.
 Theorem partial_sum_weights :
   forall (T : Type) (W : list T) (p kappa E v : T -> R),
   (forall x : T, In x W -> 0 <= p x /\ Rabs (kappa x) <= E x) ->
@@ -1100,21 +1097,27 @@ End SScoreDefinitions.
 
 Module SOrderedDefinitions.
 Import Ordered.
-Theorem partials_are eps P e L : partials eps P [] = 0 /\ partials eps P (e :: L) =
-  let P' := P + sum e * later L in
-  eps * Rabs P' + INR (rescaled e) * (eps * (1 + eps) * Rabs P) + partials eps P' L.
-Proof. split; reflexivity. Qed.
-Theorem later_is e L : later [] = 1 /\ later (e :: L) = factor e * later L.
-Proof. split; reflexivity. Qed.
-Theorem exact_sum_is S e L : exact S [] = S /\ exact S (e :: L) = exact (factor e * S + sum e) L.
-Proof. split; reflexivity. Qed.
-Theorem product_is eps k a x y : product eps 0 a x y = (a = 1 /\ y = x) /\
-  product eps (S k) a x y = exists r, Rabs r <= eps /\ y = a * x * (1 + r).
-Proof. split; reflexivity. Qed.
-Theorem taken_is eps a k t L x z y w : product eps k a x y ->
-  (exists d, Rabs d <= eps /\ z = (y + t) * (1 + d)) -> taken eps L z w ->
-  taken eps (Tile a k t :: L) x w.
-Proof. apply Take. Qed.
+Theorem exact_of_order x s a t u : exact (Key x s) = x /\ exact (Rescaled a t) = a * exact t /\
+  exact (Added t u) = exact t + exact u /\ exact (Joined t u) = exact t + exact u.
+Proof. repeat split; reflexivity. Qed.
+Theorem roundings_of_order x s a t u : roundings (Key x s) = 0%nat /\
+  roundings (Rescaled a t) = S (roundings t) /\
+  roundings (Added t u) = S (max (roundings t) (roundings u)) /\
+  roundings (Joined t u) = max (roundings t) (roundings u).
+Proof. repeat split; reflexivity. Qed.
+Theorem computed_in_order eps x s a t u v : computed eps (Key x s) v = (Rabs (v - x) <= s) /\
+  computed eps (Rescaled a t) v =
+    (exists w d, computed eps t w /\ Rabs d <= eps /\ v = a * w * (1 + d)) /\
+  computed eps (Added t u) v =
+    (exists w z d, computed eps t w /\ computed eps u z /\ Rabs d <= eps /\ v = (w + z) * (1 + d)) /\
+  computed eps (Joined t u) v = exists w z, computed eps t w /\ computed eps u z /\ v = w + z.
+Proof. repeat split; reflexivity. Qed.
+Theorem charge_of_order eps f x s a t u : charge eps f (Key x s) = f * s /\
+  charge eps f (Rescaled a t) = eps * (f * Rabs (a * exact t)) + charge eps (f * a) t /\
+  charge eps f (Added t u) =
+    eps * (f * Rabs (exact t + exact u)) + charge eps f t + charge eps f u /\
+  charge eps f (Joined t u) = charge eps f t + charge eps f u.
+Proof. repeat split; reflexivity. Qed.
 End SOrderedDefinitions.
 
 Module SRowDefinitions.

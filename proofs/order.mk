@@ -13,7 +13,7 @@ all: $(FILES) $(if $(ONLY),,$(PARTS))
 Rounding: Sums
 Score: Sums Rounding
 Softcap: Sums
-Ordered: Sums Rounding
+Ordered: Sums
 RangeFree: Sums Rounding
 Bound: Sums Rounding
 RowBound: Sums Rounding RangeFree Bound
