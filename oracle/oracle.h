@@ -324,7 +324,7 @@ enum at_corner { AT_NO_CORNER, AT_BOTTOM_RIGHT, AT_TOP_LEFT };
 
 /* The versions that files state: what a score means, which cases there are, how the interval comes
  * about. */
-enum { AT_SPEC = 1, AT_SUITE = 1, AT_BOUND = 1 };
+enum { AT_SPEC = 1, AT_SUITE = 2, AT_BOUND = 1 };
 
 #define AT_TILES 8
 struct at_request {
