@@ -267,6 +267,25 @@ START_TEST(a_file_has_the_truth_where_its_layout_has_the_row)
 }
 END_TEST
 
+START_TEST(no_page_lies_where_counting_would_put_it)
+{
+    struct at_request want = small("batches", AT_F32);
+    struct at_vector v;
+    int64_t tables = 0;
+    for (int64_t k = 0; vector(&v, &want, k); k++) {
+        const struct at_tensor *t = at_tensors_find(&v.x.file, "block_table");
+        int64_t B = t ? t->dim[0] : 0, W = t ? t->dim[1] : 0;
+        for (int64_t n = 0; n + 1 < B * W; n++) {
+            const int64_t *page = (const int64_t *)t->data + n;
+            ck_assert(page[0] < 0 || page[1] != page[0] + 1);
+        }
+        tables += t != NULL;
+        at_vector_free(&v);
+    }
+    ck_assert_int_gt(tables, 0);
+}
+END_TEST
+
 /* Intervals may tighten under another bound; inputs and truth never change. */
 START_TEST(version_1_has_the_inputs_and_truth_that_it_always_had)
 {
@@ -304,6 +323,7 @@ int main(void)
     tcase_add_loop_test(t, a_recipe_gives_the_same_inputs_as_the_file_that_holds_them, 0,
                         COUNT(by_recipe));
     tcase_add_test(t, a_file_has_the_truth_where_its_layout_has_the_row);
+    tcase_add_test(t, no_page_lies_where_counting_would_put_it);
     tcase_add_test(t, version_1_has_the_inputs_and_truth_that_it_always_had);
     return run_groups(s);
 }
