@@ -121,6 +121,7 @@ void at_fill_constant(struct at_canvas *x);
 void at_fill_equal(struct at_canvas *x);
 void at_fill_straddle(struct at_canvas *x);
 void at_fill_signature(struct at_canvas *x);
+void at_fill_balance(struct at_canvas *x);
 void at_fill_needle(struct at_canvas *x);
 void at_fill_diagonal(struct at_canvas *x);
 void at_fill_lengths(struct at_canvas *x);

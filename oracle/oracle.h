@@ -308,7 +308,8 @@ AT_CHECKED bool at_diagnose(const struct at_attention *a, const struct at_result
 enum at_exact {
     AT_INEXACT,
     AT_ONE_KEY, /* one key has score 0, all others a weight that every arithmetic makes 0 */
-    AT_COUNTED  /* 2^n keys have score 0, their values are small integers */
+    AT_COUNTED, /* 2^n keys have score 0, their values are small integers */
+    AT_BALANCED /* all keys that count have score 0, and their values, integers, cancel */
 };
 
 /* Does that hold for this arithmetic, with values of dtype v? */

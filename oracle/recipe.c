@@ -53,7 +53,7 @@ static void add_fields(const struct at_canvas *x, json_t *m)
 
 json_t *at_canvas_meta(const struct at_canvas *x)
 {
-    static const char *const exact[] = {NULL, "one", "counted"};
+    static const char *const exact[] = {NULL, "one", "counted", "balanced"};
     json_t *recipe = inputs_json(x->want, at_plot_since(x->plot));
     json_object_set_new(recipe, "case", json_string(x->plot->name));
     json_object_set_new(recipe, "stream", json_integer(16 * (json_int_t)x->plot->number));
@@ -201,7 +201,8 @@ bool at_case_rows(const struct at_case *x, struct at_rows *rows, struct at_said 
 enum at_exact at_case_exact(const struct at_case *x)
 {
     const char *how = at_meta_text(x->meta, "exact", "");
-    return strcmp(how, "one") == 0       ? AT_ONE_KEY
-           : strcmp(how, "counted") == 0 ? AT_COUNTED
-                                         : AT_INEXACT;
+    return strcmp(how, "one") == 0        ? AT_ONE_KEY
+           : strcmp(how, "counted") == 0  ? AT_COUNTED
+           : strcmp(how, "balanced") == 0 ? AT_BALANCED
+                                          : AT_INEXACT;
 }

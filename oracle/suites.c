@@ -283,10 +283,12 @@ static const struct at_plot plots[] = {
      .size = set_masked, .fill = at_fill_hidden},
     {60, "adversarial-search", "rounding at its worst: inputs found by climbing", "",
      .fill = at_fill_search, .unfit = at_unfit_search},
+    {61, "exact-balance", "a key lost or counted twice anywhere: values cancel, so out is 0", "",
+     AT_BALANCED, .fill = at_fill_balance, LABELS},
 };
 
 /* The last number of each version. */
-static const uint32_t last[AT_SUITE] = {33, 60};
+static const uint32_t last[AT_SUITE] = {33, 61};
 
 int64_t at_plot_since(const struct at_plot *plot)
 {

@@ -52,16 +52,20 @@ END_TEST
 
 START_TEST(arithmetics_that_are_not_exact_are_these)
 {
-    char one[200] = "", counted[200] = "";
+    char one[200] = "", counted[200] = "", balanced[400] = "";
     for (int64_t p = 0; at_arith_at(p); p++) {
         const struct at_arith *x = at_arith_at(p);
         if (!at_exact_for(AT_ONE_KEY, x, AT_F8_E4M3))
             strcat(strcat(one, x->name), " ");
         else if (!at_exact_for(AT_COUNTED, x, AT_F8_E4M3))
             strcat(strcat(counted, x->name), " ");
+        else if (!at_exact_for(AT_BALANCED, x, AT_F8_E4M3))
+            strcat(strcat(balanced, x->name), " ");
     }
     ck_assert_str_eq(one, "fp32-libm-exp20 3xtf32 bf16-p-exp400 ");
     ck_assert_str_eq(counted, "split-lse ");
+    ck_assert_str_eq(balanced, "fp64 eager bf16-p-normalised bf16-sp fp16-p-normalised fp16-sp "
+                               "onnx-fp32 onnx-fp16 onnx-bf16 ");
 }
 END_TEST
 

@@ -217,7 +217,7 @@ START_TEST(a_header_of_tiny_cases_compiles_and_holds_the_truth)
     struct at_request want = small("exact", AT_F16);
     snprintf(header, sizeof header, "%s", made_path("cases.h"));
     ck_assert_msg(at_generate_header(&want, header, &done, &said), "%s", said.text);
-    ck_assert_int_eq(done.cases, 10);
+    ck_assert_int_eq(done.cases, 11);
     FILE *f = fopen(made_path("t.c"), "w");
     fprintf(
         f,
@@ -287,10 +287,10 @@ START_TEST(check_takes_a_whole_directory_and_counts_what_it_passes_over)
              "--causal bottom-right --tile 8 -o %s",
              dir);
     ck_assert_msg(run(command, text, sizeof text) == 0, "%s", text);
-    ck_assert_msg(strstr(text, "7 cases, 14 files") && strstr(text, "MANIFEST.json "), "%s", text);
+    ck_assert_msg(strstr(text, "8 cases, 16 files") && strstr(text, "MANIFEST.json "), "%s", text);
     snprintf(command, sizeof command, "check scalar %s/*", dir);
     ck_assert_msg(run(command, text, sizeof text) == 0, "%s", text);
-    ck_assert_msg(strstr(text, "\n8 manifests and intervals passed over") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "\n9 manifests and intervals passed over") != NULL, "%s", text);
     snprintf(command, sizeof command, "check scalar %s/* --fault lost-key@7", dir);
     ck_assert_int_eq(run(command, text, sizeof text), 1);
     ck_assert_ptr_nonnull(strstr(text, "worst    out["));

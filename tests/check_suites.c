@@ -119,6 +119,10 @@ static const struct {
              {"batches-needle-tile8", "lost-key@7"},
              {"infinities-values", "causal-off-by-one"},
              {"infinities-hidden", "mask-ignored"},
+             {"exact-balance", "lost-key@0"},
+             {"exact-balance", "lost-update@3"},
+             {"exact-balance", "twice-key@17"},
+             {"exact-balance", "lost-key@30"},
              {"adversarial-search", "p-bf16"}};
 
 START_TEST(a_fault_fails_the_case_that_is_aimed_at_it)

@@ -20,8 +20,12 @@ NR == 1 { for (c = 5; c <= 13; c++) rule[c] = $c; next }
         for (c = 5; c <= 13; c++) { fails[$1, type, c] += $c; useful[$1, type, c] += $c && !(($3, c) in alarmed) }
     }
     if (!ordinary && (correct || $4)) {
+        split($3, part, "-")
+        unit = $1 " " part[1] "-" part[2]
         of[$1, $2]++
         if ($5 && !kills[$1, $2]++ && !($1 in first)) first[$1] = $3
+        if (!correct && !(unit in met)) { met[unit] = 1; units[++total] = unit }
+        if (!correct && $5) by[unit, $2] = 1
     }
 }
 END {
@@ -60,12 +64,20 @@ END {
     print "# false alarms on correct kernels, ordinary inputs:" line
     print "# false alarms on correct kernels, " cases " generated cases: " alarms[0, 5] + 0 "/" asked[0, 5]
     for (k = 1; k <= n; k++) if (!is_correct[k]) {
-        mutants++; by = 0
-        for (s = 1; s <= S; s++) if (kills[name[k], suite[s]]) { by++; last = suite[s] }
-        all += by > 0
-        if (by == 1) { only[last]++; names[last] = names[last] " " name[k] }
-        if (by == 0) missed = missed " " name[k]
+        mutants++
+        all += name[k] in first
+        if (!(name[k] in first)) missed = missed " " name[k]
     }
     print "# the generated suites fail " all + 0 " of " mutants " mutants" (missed ? "; not" missed : "")
-    for (s = 1; s <= S; s++) print "# without " suite[s] " " only[suite[s]] + 0 " are lost:" names[suite[s]]
+    for (k = 1; k <= total; k++) {
+        u = units[k]; count = 0
+        for (s = 1; s <= S; s++) if ((u, suite[s]) in by) { count++; alone[suite[s]]++; last = suite[s] }
+        if (count == 0) quiet[++nquiet] = u
+        if (count == 1) { only[last]++; names[last] = names[last] "; " u }
+    }
+    line = ""
+    for (k = 1; k <= nquiet; k++) line = line "; " quiet[k]
+    print "# of " total " (mutant, dtype-keys) with an effect " nquiet + 0 " fail nowhere" line
+    for (s = 1; s <= S; s++)
+        print "# " suite[s] ": fails " alone[suite[s]] + 0 " of them; without it " only[suite[s]] + 0 " are lost" names[suite[s]]
 }

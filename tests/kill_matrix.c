@@ -27,7 +27,7 @@
 /* One problem with its truth; base: the kernel without a fault. */
 struct scene {
     const char *suite;
-    char name[100];
+    char name[140];
     const struct at_attention *a;
     const struct at_result *got;
     struct at_arith arith, bounded; /* the kernels'; that of the bound in h */
@@ -85,7 +85,7 @@ static void keep(struct scene *s)
 
 static bool plant(const struct scene *s, int kind, int64_t at)
 {
-    char name[100];
+    char name[140];
     struct at_said said;
     struct at_planted f = {kind, at, -1, s->weight};
     enum at_dtype weight = s->weight;
@@ -274,14 +274,14 @@ static void ordinary(uint64_t seed, int64_t Skv, enum at_dtype dtype, int64_t D,
 }
 
 /* One case of `attest generate`, as its files have it. */
-static void vector(struct at_vector *v, const char *dtype)
+static void vector(struct at_vector *v, const char *where)
 {
     struct at_attention *a = &v->x.a;
     struct scene s = {.a = a, .arith = v->arith, .exact = v->canvas.plot->exact};
     char suite[20];
     int64_t n = v->y.n, size = at_dtype_size(v->out);
     snprintf(suite, sizeof suite, "%.*s", (int)strcspn(v->canvas.name, "-"), v->canvas.name);
-    snprintf(s.name, sizeof s.name, "%s-%s", dtype, v->canvas.name);
+    snprintf(s.name, sizeof s.name, "%s-%s", where, v->canvas.name);
     a->plan = (struct at_plan){.compute = AT_F32, .bc = v->canvas.want->tile[0]};
     a->plan = at_resolve(a);
     s.bytes = (size_t)(n * (v->y.Dv * size + 4));
@@ -298,24 +298,25 @@ static void vector(struct at_vector *v, const char *dtype)
     free(memory);
 }
 
-/* Every suite, at a shape whose tail, groups and batch are what faults need. */
-static void generated(uint64_t seed, enum at_dtype dtype)
+/* Every suite at a shape. */
+static void generated(uint64_t seed, enum at_dtype dtype, const int64_t shape[7])
 {
-    const int64_t shape[7] = {2, 4, 2, 7, 150, 20, 4};
     const struct at_progress quiet = {NULL, NULL};
     const struct at_plot *plot;
     struct at_request want = at_request_plain();
     struct at_said said;
     struct at_vector v;
+    char where[40];
     int64_t tile;
-    memcpy(want.shape, shape, sizeof shape);
+    memcpy(want.shape, shape, sizeof want.shape);
     want.seed = seed, want.dtype = dtype, want.corner = AT_BOTTOM_RIGHT, want.tile[0] = 64;
+    snprintf(where, sizeof where, "%s-%lld", at_dtype_name(dtype), (long long)shape[4]);
     if (!at_request_suite(&want, "full", &said) || !at_request_check(&want, &said))
         abort();
     for (int64_t k = 0; at_suite_case(&want, k, &plot, &tile); k++) {
         if (!at_vector_make(&v, &want, plot, tile, quiet, &said) || v.sampled)
             abort();
-        vector(&v, at_dtype_name(dtype));
+        vector(&v, where);
         at_vector_free(&v);
     }
 }
@@ -331,7 +332,10 @@ int main(int argc, char **argv)
     ordinary(seed, 500, AT_BF16, 80, 4, SETTINGS);
     ordinary(seed + 100, 2000, AT_F32, 64, 2, 1); /* plain alone: truth takes its time */
     ordinary(seed + 100, 2000, AT_BF16, 64, 2, 1);
-    generated(seed, AT_F32);
-    generated(seed, AT_BF16);
+    /* A tail, groups and a batch as faults need them; then many keys to a row. */
+    const int64_t small[7] = {2, 6, 2, 7, 150, 20, 4}, deep[7] = {1, 2, 1, 3, 1500, 24, 4};
+    generated(seed, AT_F32, small);
+    generated(seed, AT_BF16, small);
+    generated(seed, AT_BF16, deep);
     return 0;
 }
