@@ -139,7 +139,7 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
         add_sizes(x, from, to, s + k);
     }
     for (int64_t t = from; t < to && x->sums_lost; t++)
-        for (int64_t k = 0; k < blocks; k++)
+        for (int64_t k = 0; k < blocks && x->lost_y[t] + x->lost_v[t] > 0; k++)
             add_lost(x, t, s + k);
 }
 
