@@ -119,7 +119,7 @@ struct row {
     double top, l;             /* max s + D + sigma; sum e^(s-max) */
     double swell, common;      /* the largest weight; the most that fused ones are off alike */
     bool direct;               /* E too large for differences from p */
-    bool fine;                 /* every E is small, every factor 1 (or of a value that is 0) */
+    bool fine;                 /* E is small, every factor 1 (or of a value that is 0) */
     bool has_few;
     bool sums_lost; /* some lost_y or lost_v is not 0 */
     double shift;   /* direct form: all weights times e^-shift */

@@ -319,15 +319,14 @@ static void few(struct row *x)
     x->has_few = true;
 }
 
-/* May the sums over the keys take the short way (bound_sum.c)? With E <= 2^-4 rise and fall are at
- * most 2 sinh(E) of the range of v, divided by 1 - down_sum. */
+/* May the sums over the keys take the short way (bound_sum.c)? Where sum p (e^E - 1) <= 2^-8, rise
+ * is at most that much and the weight above o, times the largest v - o: the range of v would lower
+ * it by less than 1 %. */
 static void shorten(struct row *x)
 {
     x->fine = !x->direct && x->up_sum <= 0x1p-8;
-    for (int64_t t = 0; t < x->n && x->fine; t++) {
-        double factor = x->key[t].factor;
-        x->fine = x->key[t].E <= 0x1p-4 && (factor == 1 || factor == 0);
-    }
+    for (int64_t t = 0; t < x->n && x->fine; t++)
+        x->fine = x->key[t].factor == 1 || x->key[t].factor == 0;
     for (int64_t t = 0; t < x->n && x->fine; t++) {
         double up = x->up[t], down = x->down[t];
         x->up[t] = (up + down) / 2, x->down[t] = (up - down) / 2;

@@ -59,7 +59,7 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     }
 }
 
-/* Where every E is small, with up and down as half the sum and half the difference of a weight's
+/* Where E is small, with up and down as half the sum and half the difference of a weight's
  * rise and fall: rise, fall = sum up |y| +- sum down y, y = v - hi. What lo adds, and the
  * cancellation, finish_fine charges. The range of v is not asked for: the sums are far inside. */
 AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct columns *s, bool few)

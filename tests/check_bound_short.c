@@ -130,7 +130,9 @@ static bool same_scores(const struct row *x, const struct row *y)
         const struct key *p = &x->key[t], *q = &y->key[t];
         long double off = ((long double)p->s - q->s) + ((long double)p->s_lo - q->s_lo);
         good = p->j == q->j && p->factor == q->factor && fabsl(off) <= p->sigma + q->sigma;
-        good = good && p->sigma >= q->sigma && p->D * WIDER >= q->D && p->D <= q->D * WIDER;
+        good = good && p->sigma >= q->sigma;
+        good = good && ((p->D * WIDER >= q->D && p->D <= q->D * WIDER) ||
+                        (isnan(p->D) && isnan(q->D))); /* a softcap that the type does not hold */
     }
     return good;
 }
@@ -234,7 +236,7 @@ static void hold_sums(struct bench *y, bool *took)
     }
     struct columns z = s;
     *took = *took || x->fine;
-    ck_assert(x->below <= less && x->below * (1 + 0x1p-8) >= less);
+    ck_assert(x->direct || (x->below <= less && x->below * (1 + 0x1p-8) >= less));
     add(x, &s, quick);
     for (int64_t t = 0; t < x->n && x->fine; t++) {
         double mean = x->up[t], half = x->down[t];
@@ -252,7 +254,9 @@ static void hold_sums(struct bench *y, bool *took)
         ck_assert_msg(quick[c] >= want - 0x1p-58L * s.size[c],
                       "SEED=%llu: %a, the theorem says %La", (unsigned long long)paint_seed(),
                       quick[c], want);
-        ck_assert(!fine || (quick[c] <= slow[c] * (1 + 0x1p-12) && s.size[c] == z.size[c]));
+        ck_assert(!fine || (quick[c] * WIDER >= slow[c] && s.size[c] == z.size[c]));
+        ck_assert(!fine || c < 3 ||
+                  quick[c] <= slow[c] * (1 + 0x1p-7)); /* others: rounding alone */
         ck_assert(s.priv[c] * WIDER >= own && priv * WIDER >= old && priv <= old * (1 + 0x1p-6));
     }
 }
@@ -268,8 +272,13 @@ START_TEST(short_sums_are_no_less_than_the_theorem)
         for (int64_t t = 0; t < n; t++) {
             y.x->key[t] = (struct key){.j = t, .s = 4 * paint_unit(&painter), .factor = 1};
             y.x->key[t].D = D * fabs(paint_unit(&painter));
+            if (paint_one_in(&painter, 20)) /* of no weight, and hardly known */
+                y.x->key[t].s = -20, y.x->key[t].D = 8 * fabs(paint_unit(&painter));
             for (int c = 0; c < WIDE; c++)
-                y.v[t * WIDE + c] = c == 0 ? 1.5 : c == 1 && t ? 0 : mean + paint_unit(&painter);
+                y.v[t * WIDE + c] = c == 0   ? 1.5
+                                    : c == 1 ? t == 0
+                                    : c == 2 ? 1 + (double)(t % 3 == 0) * 0x1p-52 /* by lo */
+                                             : mean + paint_unit(&painter);
         }
         weigh(&y);
         hold_sums(&y, &took);
