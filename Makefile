@@ -24,8 +24,8 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/nu
 
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance \
-      truth_fast fast_keys fast_score fast_sum answer bound bound_room bound_key bound_score \
-      bound_dot bound_sum compare arith statistics
+      truth_fast fast_keys fast_score fast_sum answer bound bound_rule bound_room bound_key \
+      bound_score bound_dot bound_sum compare arith statistics
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules \
           mutants mutant_row mutant_score diagnose suspects \
@@ -57,7 +57,8 @@ $(BUILD)/obj/%64.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=64 -MMD -MP -c -o $@ $<
 # Lane loops: vectorised; no value depends on these flags.
-$(BUILD)/obj/ref/fast_%.o $(BUILD)/obj/ref/bound_%.o: override CFLAGS += -O3 -fno-trapping-math -Wno-unknown-pragmas
+LANE := -O3 -fno-trapping-math $(call try,-fno-loop-unroll-and-jam) -Wno-unknown-pragmas
+$(BUILD)/obj/ref/fast_%.o $(BUILD)/obj/ref/bound_%.o: override CFLAGS += $(LANE)
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

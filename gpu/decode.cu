@@ -15,45 +15,48 @@
  * SPDX-License-Identifier: MIT */
 #include "pairs.cuh"
 
-/* blockIdx.x: split, key head, sequence, four pairs, panel of Dv. */
+/* blockIdx: split and sequence; key head; four pairs and panel of Dv. */
 template <class F, class A>
 static __global__ void __launch_bounds__(F::NT, A::FEW ? 6 : 1) decode(const __grid_constant__ A p)
 {
     typedef typename F::T T;
-    int Hkv = (int)p.z.Hkv, B = (int)p.z.B, group = (int)p.z.group, bc = p.bc, n = blockIdx.x;
-    int quads = ((int)p.z.Sq * group + F::G - 1) / F::G;
+    int group = (int)p.z.group, bc = p.bc, n = (int)blockIdx.x, quad = (int)blockIdx.z, c0 = 0;
+    if (!A::FEW) {
+        int quads = ((int)p.z.Sq * group + F::G - 1) / F::G;
+        c0 = quad / quads * F::W, quad %= quads;
+    }
     int width = A::FEW ? F::W : ((int)p.z.D + F::W - 1) / F::W * F::W;
     ARENA(all);
     shared<at_real> Q = all.take<at_real>(F::G * width);
     shared<at_real> P = all.take<at_real>(F::G * F::KEYS);
     shared<int> hidden = all.take<int>(F::G * F::KEYS);
-    shared<T> K = all.take<T>(F::KEYS * F::LD), V = all.take<T>(F::KEYS * F::W);
-    struct quad w = {n / p.splits / Hkv % B, n / p.splits % Hkv,
-                     n / p.splits / Hkv / B % quads * F::G, 0, n % p.splits};
+    shared<T> K = all.take<T>(F::KEYS * F::LD);
+    shared<T> V = all.take<T>(F::KEYS * F::W);
+    int b = n < p.splits ? 0 : n / p.splits; /* a division is long */
+    struct quad w = {b, (int)blockIdx.y, quad * F::G, 0, n - b * p.splits};
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32,
         key = (int)threadIdx.x % F::KEYS;
-    int first = (int)threadIdx.x / F::KEYS * F::HT, c0 = n / p.splits / Hkv / B / quads * F::W;
+    int first = (int)threadIdx.x / F::KEYS * F::HT;
     w.pairs = rows_of(p, w.b) * group;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion(); /* merge may be put in place; it waits for us */
 #endif
     struct range cut = {p.cut[w.split], p.cut[w.split + 1]};
-    int most = (int)at_min(w.x0 + F::G, w.pairs) - 1,
-        x = w.x0 + warp; /* the last pair, the warp's */
-    struct range one = keys_of(&p, w.b, row_of(p, w.x0)), last = keys_of(&p, w.b, row_of(p, most));
-    struct range block = {(int)at_max(one.lo, cut.lo), (int)at_min(last.hi, cut.hi)}, own = {0, 0};
+    int most = (int)at_min(w.x0 + F::G, w.pairs) - 1, i0 = row_of(p, w.x0), i1 = row_of(p, most);
+    struct range one = keys_of(&p, w.b, i0), last = i1 == i0 ? one : keys_of(&p, w.b, i1);
+    struct range block = {(int)at_max(one.lo, cut.lo), (int)at_min(last.hi, cut.hi)}, own = one;
     if (most < w.x0)
         block.hi = block.lo;
     if (block.lo >= block.hi && p.splits > 1)
         return; /* merge does not ask for it */
-    if (A::FEW && x < w.pairs)
-        own = keys_of(&p, w.b, row_of(p, x));
-    own.lo = (int)at_max(own.lo, cut.lo), own.hi = (int)at_min(own.hi, cut.hi);
     auto k = k_of<T>(p, w.b, w.g), v = v_of<T>(p, w.b, w.g);
     at_real m = -(at_real)INFINITY, l = 0, u[4] = {};
     int j0 = block.lo / bc * bc, column = 4 * (lane % (F::W / 4));
     stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0, block, 0);
     stage<F::KEYS, F::W, F::W, F::NT>(V, p, v, j0, block, c0);
+    if (A::FEW && i1 != i0)
+        own = keys_of(&p, w.b, row_of(p, w.x0 + warp));
+    own.lo = (int)at_max(own.lo, cut.lo), own.hi = (int)at_min(own.hi, cut.hi);
     queries<F>(Q, p, w, width);
     for (; j0 < block.hi; j0 += bc) { /* key tiles */
         at_real s[F::HT] = {}, lt = 0, ut[4] = {};
@@ -99,11 +102,11 @@ template <class F, class A> static enum at_status both(const A &p)
     int64_t width = (p.z.D + F::W - 1) / F::W * F::W, real = sizeof(at_real);
     int64_t bytes = F::G * (width + F::KEYS) * real + F::G * F::KEYS * 4 +
                     F::KEYS * (F::LD + F::W) * (int64_t)sizeof(typename F::T);
-    int64_t blocks = (int64_t)p.splits * p.z.Hkv * p.z.B * quads * panels;
-    enum at_status status = launch(p, decode<F, A>, "decode", blocks, 1, 1, F::NT, (int)bytes);
+    enum at_status status = launch(p, decode<F, A>, "decode", (int64_t)p.splits * p.z.B, p.z.Hkv,
+                                   quads * panels, F::NT, (int)bytes);
     if (status == AT_OK && p.splits > 1)
         status = launch(p, merge<A>, "merge", (int64_t)p.z.B * p.z.Hq * p.z.Sq, 1, 1, 128,
-                        4 * SPLITS * (int)real, true);
+                        SPLITS * 4 + (6 * SPLITS + 128 * p.splits) * (int)real, true);
     return status;
 }
 
