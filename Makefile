@@ -129,7 +129,7 @@ help:
 	@echo "make check-numpy judge generated vectors in ten lines of NumPy (needs PyPI and python3-venv)"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
-	@echo "make check-python  attest_attention.py with PyTorch and pytest (needs PyPI, gigabytes); time-python"
+	@echo "make check-python  attest_attention.py with PyTorch and pytest, Debian's (612 MB of disk); time-python"
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
 	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
