@@ -100,12 +100,13 @@ static void key_errors(struct row *x, struct key *k)
     const struct at_arith *arith = r->arith;
     double above = rivals(x, k), eps = r->eps_sum;
     /* An exp(0) that is not 1 rescales also where the maximum stays. */
-    double T = arith->inexact_one ? x->rescales : fmin(x->rescales, above);
+    double T = fmin(k->T, arith->inexact_one ? x->rescales : fmin(x->rescales, above));
     bool one = stays_one(x, above);
     double distance = x->top - (double)k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
     double weight = one ? 0 : r->eps_weight,
            own = k->factor == 0 || power_of_two(k->factor) ? 0 : 0x1p-51;
+    k->T = T;
     k->E = k->D;
     if (!one)
         k->E += r->argument * distance + (T + 1) * (r->one_exp + r->tiny);
@@ -113,7 +114,7 @@ static void key_errors(struct row *x, struct key *k)
         k->E += 2 * r->eps * fmax(fabs(x->top), (double)fabsl(k->s) + k->D);
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
-    k->R = growth(x->depth + T, r->eps_total);
+    k->R = growth(x->depth + T + (!one && r->narrow_total), r->eps_total);
     k->S = growth(x->depth + T + (!one || r->narrow_sum), eps);
     k->S = also(k->S, growth(more, fmax(eps, r->eps))); /* in compute, also where sums are finer */
     if (arith->normalised ? !one : r->finer) /* p/l; u, before it is divided, to compute */
@@ -156,12 +157,13 @@ static void underflow(struct row *x, int64_t t)
 static void weights(struct row *x, bool direct, double shift)
 {
     x->direct = direct, x->shift = shift;
-    x->below = x->up_sum = x->down_sum = x->R_mean = x->R_max = 0;
+    x->below = x->up_sum = x->down_sum = x->R_mean = x->R_max = x->S_max = 0;
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *k = &x->key[t];
         double high = k->ln_p + k->eta - shift, p = exp(high);
         double most = exp(fmin(k->ln_p + k->eta + k->E - shift, direct ? 200 : 700));
         double least = exp(k->ln_p - k->eta - shift - k->E);
+        x->p[t] = p;
         x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
         x->down[t] = direct ? least : p * -expm1(-k->E);
         x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */
@@ -174,6 +176,7 @@ static void weights(struct row *x, bool direct, double shift)
         double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
         x->R_mean += share * x->key[t].R;
         x->R_max = fmax(x->R_max, x->key[t].R);
+        x->S_max = fmax(x->S_max, x->key[t].S);
         x->share[t] = share;
         x->priv[t] = share * x->key[t].S;
         x->few[t] = INFINITY;
@@ -182,12 +185,6 @@ static void weights(struct row *x, bool direct, double shift)
 
 /* -- Few heavy keys ------------------------------------------------------------------------------
  */
-
-/* What an error has besides its additions: (1+all) = (1+additions)(1+rest). */
-static double besides(double all, double additions)
-{
-    return fmax(0, (all - additions) / (1 + additions)) + 0x1p-40 * all;
-}
 
 /* How many weights are at least 2^-k of 1, k = 0..SCALES-1, and what the others weigh, and the k
  * where a sum errs least: additions of that many, and once more than all that the others are worth.
@@ -242,6 +239,16 @@ static void few(struct row *x)
     x->R_mean = fmin(x->R_mean, l * WIDER);
 }
 
+/* What underflow takes of l by itself: each rescale of it may, and a sum where it is flushed or
+ * does not hold every weight. */
+static double lost_of_l(const struct row *x)
+{
+    const struct rule *r = x->r;
+    double n = (double)x->n, rescaled = r->arith->joins > 0 ? n - 1 : x->rescales;
+    double sums = r->arith->flush || r->narrow_total ? 2 * n : 0;
+    return (2 * rescaled + sums) * r->tiny_sum;
+}
+
 void at_bound_errors(struct row *x, double lse, double lse_lo)
 {
     const struct rule *r = x->r;
@@ -249,12 +256,15 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     double surest = -INFINITY;
     x->largest = -INFINITY;
     x->sums_lost = false;
+    x->lost_weight = 0;
     rank(x, lse);
     path(x);
+    at_bound_steps(x);
     for (int64_t t = 0; t < x->n; t++) {
         struct key *k = &x->key[t];
         key_errors(x, k);
         underflow(x, t);
+        x->lost_weight += x->lost_y[t];
         long double ln_p = (k->s - lse) - lse_lo;
         k->ln_p = (double)ln_p;
         k->eta = k->sigma + 0x1p-50 * fabs(k->ln_p) + 0x1p-100 * fabs(lse);
@@ -265,6 +275,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     if (!(x->below >= 0.5 && x->largest < 600))
         weights(x, true, surest);
     few(x);
+    at_bound_order(x);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
     double factor = x->key[0].factor;
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);
@@ -275,6 +286,8 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     double whole = x->l * x->below * exp(x->direct ? x->shift : 0) / x->common;
     x->divisor = arith->fused || arith->inexact_one ? whole : fmax(1, whole);
     x->divisor = arith->normalised ? fmin(1, x->divisor) : x->divisor;
+    x->lost_l = (lost_of_l(x) + x->lost_weight) * (1 + x->R_max);
+    x->lost_l = x->lost_l > 0 ? x->lost_l / x->divisor : 0;
 }
 
 bool at_bound_lone(const struct row *x) { return x->n == 1 && stays_one(x, 0); }

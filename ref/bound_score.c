@@ -117,6 +117,7 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     struct rule r = {.a = a, .arith = arith, .z = at_sizes(a)};
     struct at_format compute = at_computed_in(arith);
     struct at_format sum = arith->sum ? at_format(arith->sum) : compute;
+    struct at_format total = arith->total ? at_format(arith->total) : sum;
     double unit;
     r.compute = compute;
     r.eps = roundoff(compute);
@@ -124,12 +125,15 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.edge = 2 * normal(compute);
     r.finer = roundoff(sum) < r.eps;
     r.narrow_sum = roundoff(sum) > r.eps;
+    r.narrow_total = roundoff(total) > r.eps;
     r.eps_sum = roundoff(sum) * (arith->truncates ? 2 : 1);
     r.eps_total = arith->total ? fmax(r.eps_sum, at_roundoff(arith->total)) : r.eps_sum;
     /* In compute, not as finer as the sums: u before l divides it or dropout's gain multiplies it
      * (undivided it is the output: compare.c), and v times its descale. */
     bool rough = !r.finer || !arith->normalised || at_drops(a) || a->score.vscale.data;
     r.tiny_sum = fmax(rough ? r.tiny : 0, tiny(sum, arith->flush));
+    if (tiny(total, arith->flush) > r.tiny)
+        r.tiny_sum = fmax(r.tiny_sum, tiny(total, arith->flush));
     r.tiny_sum = ldexp(r.tiny_sum, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;

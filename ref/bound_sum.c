@@ -59,9 +59,11 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
 }
 
 /* The range of v becomes that of v - o: rounding is monotone. */
-static void finish(struct columns *s)
+static void finish(const struct row *x, struct columns *s)
 {
     for (int c = 0; c < WIDE; c++) {
+        if (x->ordered)
+            s->few[c] = fmin(s->few[c], s->own[c] + x->order_eps * s->run[c]);
         s->size[c] = fmax(fabs(s->most[c]), fabs(s->least[c]));
         s->most[c] = (s->most[c] - s->hi[c]) - s->lo[c];
         s->least[c] = (s->least[c] - s->hi[c]) - s->lo[c];
@@ -83,16 +85,18 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
     for (int64_t k = 0; k < blocks && from < to; k++) {
         add_spread(x, from, to, s + k);
         add_sizes(x, from, to, s + k);
+        if (x->ordered)
+            at_bound_order_sum(x, from, to, s + k);
     }
     for (int64_t t = from; t < to && x->sums_lost; t++)
         for (int64_t k = 0; k < blocks; k++)
             add_lost(x, t, s + k);
 }
 
-void at_bound_summed(struct columns *s, int64_t blocks)
+void at_bound_summed(const struct row *x, struct columns *s, int64_t blocks)
 {
     for (int64_t k = 0; k < blocks; k++)
-        finish(s + k);
+        finish(x, s + k);
 }
 
 /* -- The shared part
