@@ -31,7 +31,7 @@ static const struct climb {
     {"fp32", 64, 16, false, 0.21, false},
     {"fp32,ordered=true", 16, 16, false, 0.7, false},
     {"fp32,ordered=true", 64, 16, false, 0.36, false},
-    {"fp32,ordered=true", 64, 1, false, 0.36, false},
+    {"fp32-sequential", 64, 1, false, 0.36, false},
     {"fp32", 2, 0, true, 0.79, true},
     {"fp32", 64, 16, true, 0.38, false},
     {"eager", 2, 0, false, 0.45, false},

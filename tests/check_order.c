@@ -35,7 +35,7 @@ static bool holds(struct row *w, const int64_t *order, enum at_lean lean, uint64
 /* -- Rows ---------------------------------------------------------------------------------------
  */
 
-enum shape { EQUAL, RISING, FALLING, ANY };
+enum shape { EQUAL, RISING, FALLING, ANY, HEAVY };
 
 static void fill(struct row *w, struct paint *r, enum shape shape)
 {
@@ -43,6 +43,8 @@ static void fill(struct row *w, struct paint *r, enum shape shape)
         double at = (double)j / 16, x = paint_unit(r);
         w->s[j] = shape == EQUAL ? 0 : shape == RISING ? at : shape == FALLING ? -at : x;
         w->v[j] = (j % 2 ? -1 : 1) * (1.5 + paint_unit(r) / 2);
+        if (shape == HEAVY) /* equal scores; light values first, then 1 and -1 */
+            w->s[j] = 0, w->v[j] = j < w->n - 2 ? 0x0.cp-24 : j < w->n - 1 ? 1 : -1;
         w->s[j] = at_rounded_to(w->s[j], &w->arith.own, 0, NULL);
         w->v[j] = at_rounded_to(w->v[j], &w->arith.own, 0, NULL);
     }
@@ -57,7 +59,7 @@ START_TEST(the_ordered_bound_is_the_number_of_the_theorem)
     for (int64_t k = 0; k < 4 * 4 * 4; k++) {
         struct row w;
         char words[60];
-        snprintf(words, sizeof words, "fp32,exp_ulps=1,ordered=true,tile=%lld",
+        snprintf(words, sizeof words, "fp32,exp_ulps=0.01,ordered=true,tile=%lld",
                  (long long)tiles[k % 4]);
         open_row(&w, words, &few, k / 16 % 2 ? 64 : 40);
         fill(&w, &r, (enum shape)(k / 4 % 4));
@@ -65,7 +67,7 @@ START_TEST(the_ordered_bound_is_the_number_of_the_theorem)
         long double want = allowed(&w);
         ck_assert_msg(B >= want, "%s shape %d n=%lld: %a, the theorem says %La", words,
                       (int)(k / 4 % 4), (long long)w.n, B, want);
-        ck_assert_msg(B <= want * (1 + 0x1p-10), "%s shape %d n=%lld: %a, the theorem says %La",
+        ck_assert_msg(B <= want * (1 + 0x1p-7), "%s shape %d n=%lld: %a, the theorem says %La",
                       words, (int)(k / 4 % 4), (long long)w.n, B, want);
         close_row(&w);
     }
@@ -113,8 +115,8 @@ static void sort(const struct row *w, int64_t *order)
 
 static const char *const tiles[] = {"fp32,tile=1", "fp32,tile=3", "fp32,tile=16", "fp32,tile=64"};
 
-/* Equal scores, values that alternate: a kernel that shuffles its keys, or sorts them, keeps the
- * bound of any order, and leaves that of the ascending one. */
+/* Equal scores, values that alternate, or two heavy ones at the end: a kernel that shuffles its
+ * keys, or sorts them, keeps the bound of any order, and leaves that of the ascending one. */
 START_TEST(a_kernel_that_permutes_its_keys_leaves_the_ordered_bound_and_not_the_other)
 {
     struct paint r = paint_from(paint_seed(), 962);
@@ -123,9 +125,9 @@ START_TEST(a_kernel_that_permutes_its_keys_leaves_the_ordered_bound_and_not_the_
         struct row w, any;
         char words[60];
         int64_t order[MOST];
-        snprintf(words, sizeof words, "%s,ordered=true", tiles[k % 4]);
+        snprintf(words, sizeof words, "%s,ordered=true", tiles[k / 2 % 4]);
         open_row(&w, words, NULL, 64);
-        fill(&w, &r, EQUAL);
+        fill(&w, &r, k % 2 ? HEAVY : EQUAL);
         open_row(&any, "fp32", NULL, 64);
         memcpy(any.s, w.s, sizeof w.s), memcpy(any.v, w.v, sizeof w.v);
         bound(&w), bound(&any);
@@ -144,6 +146,7 @@ START_TEST(a_kernel_that_permutes_its_keys_leaves_the_ordered_bound_and_not_the_
     }
     printf("of %lld rows leave the ordered bound: ascending %lld, shuffled %lld, sorted %lld\n",
            (long long)count, (long long)left[0], (long long)left[1], (long long)left[2]);
+    fflush(stdout);
     ck_assert(left[0] == 0 && left[1] > 0 && left[2] > 0);
 }
 END_TEST

@@ -3,6 +3,7 @@
 #ifndef ORDERED_H
 #define ORDERED_H
 
+#include "at_index.h"
 #include "at_simulate.h"
 #include "paint.h"
 #include "ref.h"
