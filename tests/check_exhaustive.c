@@ -213,7 +213,7 @@ static void count(struct exhaustive *e, int k, const struct at_arith *arith, con
     }
 }
 
-/* Trees without splits once more, as sums of a known order. */
+/* Trees without splits once more, as sums of a known order, where the machine holds the inputs. */
 static void hold(struct exhaustive *e, int k)
 {
     struct at_rows rows = {e->rows, NULL};
@@ -221,7 +221,8 @@ static void hold(struct exhaustive *e, int k)
         for (int u = 0; u < TREES; u++) {
             struct at_arith arith = machines[k];
             struct at_machine m = at_machine_of(&arith);
-            if (trees[u].n != e->set->n || (turn && trees[u].splits > 1))
+            if (trees[u].n != e->set->n ||
+                (turn && (trees[u].splits > 1 || arith.own.p < e->set->in.p)))
                 continue;
             m.lean = arith.inexact_one ? AT_UP : AT_STRAIGHT;
             arith.ordered = turn, arith.tile = turn ? trees[u].bc : 0;
