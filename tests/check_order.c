@@ -172,6 +172,23 @@ START_TEST(a_kernel_that_takes_keys_from_the_end_leaves_the_ordered_bound)
 }
 END_TEST
 
+/* The last key's score is 1.03125, computed as 1.0625: its product is rounded up before most of it
+ * cancels. It raises the maximum, which is 1.046875, and 62 weights meet a second exponential. */
+START_TEST(a_tile_may_raise_the_maximum_that_should_not)
+{
+    struct row w;
+    open_row(&w, "fp32-sequential,exp_ulps=65536", NULL, 64);
+    w.q[0] = 1 + 0x1p-12, w.q[1] = -1;
+    for (int64_t j = 0; j < 64; j++)
+        w.k[2 * j + 1] = j ? -0.875 : -1.046875, w.v[j] = 1;
+    w.k[126] = 0x1p19 * (1 + 3 * 0x1p-12);
+    w.k[127] = 0x1p19 * (1 + 4 * 0x1p-12 + 4 * 0x1p-24) - 1.0625;
+    bound(&w);
+    ck_assert_msg(holds(&w, NULL, AT_UP, 1) && w.lse_ratio > 0.5, "lse ratio %g", w.lse_ratio);
+    close_row(&w);
+}
+END_TEST
+
 /* With joins the ends of the splits are not stated, without a tile the order is not. */
 START_TEST(order_is_no_claim_where_the_sums_are_not_known)
 {
@@ -258,6 +275,23 @@ START_TEST(what_l_loses_to_underflow_is_taken_from_the_divisor)
 }
 END_TEST
 
+/* Four equal weights in a format without a normal 1: each may lose half the least number, and what
+ * is lost meets the additions of u too. The number of Theorem A*, o = 0. */
+START_TEST(what_underflow_takes_is_the_number_of_the_theorem)
+{
+    static const struct at_float own = {6, 3, 60, false, AT_NEAREST};
+    struct row w;
+    open_row(&w, "fp32,exp_ulps=1,tile=64", &own, 4);
+    double V = 0x1p20, tiny = 0x1p-3, S = expm1(3 * log1p(0x1p-6)), R = S;
+    for (int64_t j = 0; j < 4; j++)
+        w.v[j] = j % 2 ? -V : V;
+    double B = bound(&w), of_l = tiny * (1 + R), of_u = tiny * V * (1 + S);
+    double want = (S * V + of_u + 8 * tiny) / (1 - R - of_l);
+    ck_assert_msg(B >= want && B <= want * (1 + 0x1p-10), "%a, the theorem says %a", B, want);
+    close_row(&w);
+}
+END_TEST
+
 /* p = e^s joins an empty l of fp16: a rounding before its two additions. */
 START_TEST(a_weight_is_rounded_where_l_is_narrower)
 {
@@ -280,9 +314,11 @@ int main(void)
     tcase_add_test(t, values_of_both_signs_are_allowed_less_where_the_order_is_known);
     tcase_add_test(t, a_kernel_that_permutes_its_keys_leaves_the_ordered_bound_and_not_the_other);
     tcase_add_test(t, a_kernel_that_takes_keys_from_the_end_leaves_the_ordered_bound);
+    tcase_add_test(t, a_tile_may_raise_the_maximum_that_should_not);
     tcase_add_test(t, order_is_no_claim_where_the_sums_are_not_known);
     tcase_add_test(t, no_machine_of_that_order_leaves_the_ordered_bound);
     tcase_add_test(t, what_l_loses_to_underflow_is_taken_from_the_divisor);
+    tcase_add_test(t, what_underflow_takes_is_the_number_of_the_theorem);
     tcase_add_test(t, a_weight_is_rounded_where_l_is_narrower);
     suite_add_tcase(suite, t);
     return paint_run(suite);

@@ -12,7 +12,7 @@
 
 enum { MOST = 64 };
 
-/* One row: n scores by bias and values, in numbers of the compute format. */
+/* One row: n scores by bias and values, in numbers of the compute format; q = 0 until it is set. */
 struct row {
     int64_t n;
     double s[MOST], v[MOST], out, lse; /* as simulated */
@@ -20,7 +20,7 @@ struct row {
     struct at_arith arith;
     struct at_attention a;
     struct at_answer x;
-    double q, k[MOST];
+    double q[2], k[2 * MOST];
 };
 
 static void open_row(struct row *w, const char *words, const struct at_float *own, int64_t n)
@@ -30,7 +30,7 @@ static void open_row(struct row *w, const char *words, const struct at_float *ow
     w->n = n;
     ck_assert_msg(at_arith_read(&w->arith, words, &why), "%s", why.text);
     w->arith.own = own ? *own : at_float_of(w->arith.compute);
-    w->a = at_plain(at_bhsd(&w->q, AT_F64, 1, 1, 1, 1), at_bhsd(w->k, AT_F64, 1, 1, n, 1),
+    w->a = at_plain(at_bhsd(w->q, AT_F64, 1, 1, 1, 2), at_bhsd(w->k, AT_F64, 1, 1, n, 2),
                     at_bhsd(w->v, AT_F64, 1, 1, n, 1), 1);
     w->a.score.bias = at_bhsd(w->s, AT_F64, 1, 1, 1, n);
     w->a.plan.bc = w->arith.tile ? w->arith.tile : 1, w->a.plan.threads = 1;
