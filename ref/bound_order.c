@@ -42,8 +42,8 @@ static void mark(struct row *x, int64_t from, int64_t to, long double *surest)
     long double most = -INFINITY, least = -INFINITY;
     for (int64_t t = from; t < to; t++) {
         const struct key *y = &x->key[t];
-        most = fmaxl(most, y->s + y->D + y->sigma);
-        least = fmaxl(least, y->s - y->D - y->sigma);
+        most = fmaxl(most, (long double)y->s + y->s_lo + y->D + y->sigma);
+        least = fmaxl(least, (long double)y->s + y->s_lo - y->D - y->sigma);
         x->step[t] = t > from ? JOINS : 0;
     }
     int step = ENDS;
@@ -130,7 +130,7 @@ AT_CLONES void at_bound_order_sum(const struct row *x, int64_t from, int64_t to,
     for (int c = 0; c < WIDE; c++)
         own[c] = s->own[c], tile[c] = s->tile[c], sum[c] = s->sum[c], run[c] = s->run[c];
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c;
+        const double *restrict v = x->value[t] + s->c * NEAR;
         double factor = x->key[t].factor, p = x->p[t] * factor, o = x->own[t] * fabs(factor);
         double joins = x->step[t] & JOINS ? 1 : 0;
 #pragma omp simd
