@@ -105,7 +105,7 @@ static struct claim without(struct row *x, int64_t c, double *mean)
         double v = value(x, t, c), factor = x->key[t].factor == 0 ? 1 : x->key[t].factor;
         memset(x->edit + t * WIDE, 0, WIDE * sizeof *x->edit);
         x->edit[t * WIDE] = (isinf(v) ? *mean : v) / factor;
-        x->value[t] = x->edit + t * WIDE;
+        x->panel[t] = x->edit + t * WIDE;
     }
     struct columns s = columns_at(mean, (double[]){0}, 0, 1);
     x->ordered = false; /* who is in a partial sum is not known */
@@ -232,7 +232,7 @@ static void columns(struct row *x, struct at_answer *to, int64_t t)
             if (isfinite(to->out[at + c0 + c]))
                 set(to, at + c0 + c, claim(x, s, (int)c, common[c]));
     }
-    for (int64_t c = 0; c < Dv; c++) { /* last, as they change x->value */
+    for (int64_t c = 0; c < Dv; c++) { /* last, as they change x->panel */
         double mean = 0;
         if (isfinite(to->out[at + c]))
             continue;
@@ -264,7 +264,7 @@ static void weigh_row(struct row *x, struct at_answer *to, int64_t t)
     at_bound_errors(x, to->lse[t], to->lse_lo[t]);
     for (int64_t k = 0; k < x->n; k++) {
         const struct key *key = &x->key[k];
-        x->value[k] = key->factor == 0 ? x->store->zero : at_bound_value(x->store, key->j);
+        x->panel[k] = key->factor == 0 ? x->store->zero : at_bound_value(x->store, key->j);
     }
     int64_t at = t * to->Dv;
     for (int64_t c = 0; c < to->Dv; c += WIDE)

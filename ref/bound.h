@@ -107,7 +107,7 @@ struct row {
     int64_t n;                   /* keys with a weight, the sink among them */
     struct key *key;
     double *sorted;            /* s + D + sigma, ascending */
-    const double **value;      /* of each key, columns c .. c+WIDE at c NEAR */
+    const double **panel;      /* of each key, the value: columns c .. c+WIDE at c NEAR */
     double *up, *down;         /* p (e^E - 1), p (1 - e^-E); in direct form p e^E, p e^-E; where
                                   fine, half their sum and half their difference */
     double *priv;              /* p e^E S; in direct form p e^E <= W- */

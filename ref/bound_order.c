@@ -130,7 +130,7 @@ AT_CLONES void at_bound_order_sum(const struct row *x, int64_t from, int64_t to,
     for (int c = 0; c < WIDE; c++)
         own[c] = s->own[c], tile[c] = s->tile[c], sum[c] = s->sum[c], run[c] = s->run[c];
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c * NEAR;
+        const double *restrict v = x->panel[t] + s->c * NEAR;
         double factor = x->key[t].factor, p = x->p[t] * factor, o = x->own[t] * fabs(factor);
         double joins = x->step[t] & JOINS ? 1 : 0;
 #pragma omp simd

@@ -30,11 +30,11 @@ static bool row_make(struct row *x, const struct rule *r, struct store *store)
     *x = (struct row){.r = r, .store = store};
     double *space = calloc((size_t)(3 * D + n * (10 + WIDE)), sizeof *space);
     x->key = calloc((size_t)n, sizeof *x->key);
-    x->value = calloc((size_t)n, sizeof *x->value);
+    x->panel = calloc((size_t)n, sizeof *x->panel);
     x->step = calloc((size_t)n, 1);
     x->block = calloc((size_t)(wide / WIDE), sizeof *x->block);
     x->q = space;
-    if (!space || !x->key || !x->value || !x->step || !x->block)
+    if (!space || !x->key || !x->panel || !x->step || !x->block)
         return false;
     x->q_size = x->q + D, x->q_lost = x->q + 2 * D;
     x->sorted = x->q + 3 * D;
@@ -50,7 +50,7 @@ static void row_free(struct row *x)
 {
     free(x->q);
     free(x->key);
-    free((void *)x->value);
+    free((void *)x->panel);
     free(x->step);
     free(x->block);
 }

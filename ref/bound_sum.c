@@ -18,7 +18,7 @@ AT_CLONES static void add_spread(const struct row *x, int64_t from, int64_t to, 
     for (int c = 0; c < WIDE; c++)
         rise[c] = s->rise[c], fall[c] = s->fall[c], hi[c] = s->hi[c], lo[c] = s->lo[c];
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c * NEAR;
+        const double *restrict v = x->panel[t] + s->c * NEAR;
         double factor = x->key[t].factor, up = x->up[t], down = x->down[t];
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
@@ -40,7 +40,7 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
         most[c] = s->most[c], least[c] = s->least[c];
     }
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c * NEAR;
+        const double *restrict v = x->panel[t] + s->c * NEAR;
         double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t];
         double heavy = x->has_few ? x->few[t] : 0;
 #pragma omp simd
@@ -59,17 +59,16 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     }
 }
 
-/* Where every E is small, with up and down as half the sum and half the difference of rise and
- * fall: rise = sum up |y| + down y,    fall = sum up |y| - down y,    y = v - hi What lo adds, and
- * the cancellation, finish_fine charges. The range of v is not asked for: the sums are far inside
- * it. */
+/* Where every E is small, with up and down as half the sum and half the difference of a weight's
+ * rise and fall: rise, fall = sum up |y| +- sum down y, y = v - hi. What lo adds, and the
+ * cancellation, finish_fine charges. The range of v is not asked for: the sums are far inside. */
 AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct columns *s, bool few)
 {
     const double *restrict hi = s->hi;
     double mean[WIDE] = {0}, half[WIDE] = {0}, priv[WIDE] = {0}, part[WIDE] = {0};
     double most[WIDE] = {0};
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c * NEAR;
+        const double *restrict v = x->panel[t] + s->c * NEAR;
         double up = x->up[t], down = x->down[t], share = x->priv[t], heavy = few ? x->few[t] : 0;
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
@@ -121,7 +120,7 @@ static void finish(struct columns *s)
 
 static void add_lost(const struct row *x, int64_t t, struct columns *s)
 {
-    const double *v = x->value[t] + s->c * NEAR;
+    const double *v = x->panel[t] + s->c * NEAR;
     for (int c = 0; c < WIDE; c++) {
         double vc = v[c] * x->key[t].factor;
         s->lost[c] += x->lost_y[t] * fabs(vc - s->hi[c]) + x->lost_v[t] * fabs(vc);
@@ -176,7 +175,7 @@ AT_CLONES static struct pass evaluate(const struct row *x, const struct columns 
     struct pass f = {{0}, {0}, {0}};
     double other = x->direct ? 1 : -1;
     for (int64_t j = 0; j < x->n; j++) {
-        const double *v = x->value[j] + s->c * NEAR;
+        const double *v = x->panel[j] + s->c * NEAR;
         double factor = x->key[j].factor, up = x->up[j], down = x->down[j];
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
