@@ -46,69 +46,71 @@ static __device__ inline void store(const A &p, const struct quad &w, int warp, 
         p.u[at * p.width + c + e] = row.u[e];
 }
 
-/* Does the row see keys of split s? */
-template <class A> static __device__ inline bool some(const A &p, int s, struct range seen)
-{
-    return at_max(p.cut[s], seen.lo) < at_min(p.cut[s + 1], seen.hi);
-}
-
 /* One row a block, a column a thread: the states of its splits joined in key order, then the end.
- * A step is four numbers: the factors a and f of x = a x + f y, and y's l and m. Turn 0 goes
- * through it with no states, while decode works: it brings the instructions. */
+ * A step is the factors a and f of x = a x + f y and y's l and m: they need only the maxima before
+ * it, so they are found side by side. An empty split's step is 1 x + 0. Turn 0 goes through it with
+ * no states, while decode works: it brings the instructions. */
 template <class A> static __global__ void merge(const __grid_constant__ A p)
 {
     constexpr int NT = 128, E = 16 / sizeof(at_real), PIECES = NT / E;
     int n = (int)blockIdx.x, S = (int)p.z.Sq, Hq = (int)p.z.Hq, b = n / S / Hq, i = n % S;
     int t = (int)threadIdx.x, splits = p.splits, Dv = (int)p.z.Dv;
     ARENA(all);
+    shared<at_real> ms = all.take<at_real>(SPLITS), ls = all.take<at_real>(SPLITS);
     shared<at_real> step = all.take<at_real>(4 * SPLITS), x = all.take<at_real>(splits * NT);
+    shared<int> there = all.take<int>(SPLITS);
     struct range seen = keys_of(&p, b, i); /* empty: rows past q_len too */
+    bool some = t < splits && at_max(p.cut[t], seen.lo) < at_min(p.cut[t + 1], seen.hi);
     if (p.ragged && i >= rows_of(p, b))
         return;
+    there[t] = some;
 #pragma unroll 1
     for (int c0 = -NT; c0 < Dv; c0 += NT) { /* turn 0, panels of columns */
-        int c1 = c0 < 0 ? 0 : c0;
+        bool now = c0 >= 0;
+        int s0 = t / PIECES, c = t % PIECES * E + (now ? c0 : 0);
+        const at_real *from = p.u + ((int64_t)n * splits + s0) * p.width + c;
+        at_real m = -(at_real)INFINITY, l = 0, before = m;
+        __syncthreads(); /* what splits there are; the panel before is read */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-        if (c0 == 0)
+        if (now)
             cudaGridDependencySynchronize(); /* the splits' states are written */
 #endif
-        bool mine = c0 >= 0 && t < splits && some(p, t, seen);
-        at_real m = mine ? p.m[(int64_t)n * splits + t] : -(at_real)INFINITY;
-        at_real l = mine ? p.l[(int64_t)n * splits + t] : 0;
-#pragma unroll 1
-        for (int y = t; y < splits * PIECES; y += NT) {
-            int s = y / PIECES, c = c1 + y % PIECES * E;
-            bool there = c0 >= 0 && c < p.width && some(p, s, seen);
-            copy16(x + y * E, p.u + (there ? ((int64_t)n * splits + s) * p.width + c : 0), there);
+        if (now && some)
+            m = p.m[(int64_t)n * splits + t], l = p.l[(int64_t)n * splits + t];
+#pragma unroll 4
+        for (int s = s0; s < splits; s += NT / PIECES, from += NT / PIECES * p.width) {
+            bool is = now && c < p.width && there[s];
+            copy16(x + (s * NT + t % PIECES * E), is ? from : p.u, is);
         }
         commit();
-        step[4 * t + 2] = l, step[4 * t + 3] = m;
+        ms[t] = m, ls[t] = l;
         __syncthreads(); /* maxima and sums are here */
-        at_real before = -(at_real)INFINITY;
         bool first = true;
-#pragma unroll 4
-        for (int y = 0; y < t && y < splits; y++) {
-            before = at_larger(before, step[4 * y + 3]);
-            first = first && step[4 * y + 2] == 0;
+#pragma unroll 2
+        for (int y = 0; y < t && y < splits; y += 4) {
+            at_real m4[4], l4[4];
+            load4(m4, ms + y), load4(l4, ls + y);
+            for (int e = 0; e < 4 && y + e < t; e++)
+                before = at_larger(before, m4[e]), first = first && l4[e] == 0;
         }
         at_real top = at_larger(before, m) + 0;
         step[4 * t] = first || l == 0 ? 1 : at_worth(before, top);
         step[4 * t + 1] = l == 0 ? 0 : first ? 1 : at_worth(m, top);
+        step[4 * t + 2] = l, step[4 * t + 3] = m;
         wait_copies<0>();
         __syncthreads(); /* factors and states are here */
         at_real u = 0;
         struct at_row row = {-(at_real)INFINITY, 0, &u};
-#pragma unroll 4
-        for (int s = 0; s < splits; s++) { /* an empty split: 1 x + 0 */
+#pragma unroll 8
+        for (int s = 0; s < splits; s++) {
             at_real y[4];
             load4(y, step + 4 * s);
             row.m = at_larger(row.m, y[3]);
             row.l = at_join(y[0], row.l, y[1], y[2]);
             u = at_join(y[0], u, y[1], x[s * NT + t]);
         }
-        if (c0 >= 0 && c0 + t < Dv)
+        if (now && c0 + t < Dv)
             row_out(&p, &row, b, n / S % Hq, i, c0 + t, 1);
-        __syncthreads(); /* the panel is read */
     }
 }
 

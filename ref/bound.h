@@ -123,7 +123,7 @@ struct row {
     double top, l;             /* max s + D + sigma; sum e^(s-max) */
     double swell, common;      /* the largest weight; the most that fused ones are off alike */
     bool direct;               /* E too large for differences from p */
-    bool fine;                 /* every E is small, every factor 1 (or of a value that is 0) */
+    bool fine;                 /* E is small, every factor 1 (or of a value that is 0) */
     bool has_few;
     bool sums_lost;   /* some lost_y or lost_v is not 0 */
     bool ordered;     /* (A-ord) applies, */
@@ -158,13 +158,13 @@ struct columns {
 /* e^x - 1, upwards, 0 <= x <= 2^-7. */
 static inline double small_expm1(double x)
 {
-    return x * (1 + x * (1. / 2 + x * (1. / 6 + x / 23)));
+    return x * (1 + x * (1. / 2 + x * (1. / 6 + x * (1. / 23))));
 }
 
 /* (1+eps)^n - 1, upwards; log(1+eps) <= eps - eps^2/2 + eps^3/3. */
 static inline double growth(double n, double eps)
 {
-    double x = n * eps * (1 - eps * (1. / 2 - eps / 3));
+    double x = n * eps * (1 - eps * (1. / 2 - eps * (1. / 3)));
     return (x <= 0x1p-7 ? small_expm1(x) : expm1(n * log1p(eps))) * WIDER;
 }
 
@@ -178,18 +178,25 @@ static inline double relative(double x, struct at_format f)
     return x == 0 ? 0 : fabs((at_nearest(x, f) - x) / x) * WIDER;
 }
 
-/* What an error has besides its additions: (1+error) = (1+additions)(1+rest). */
+/* What an error has besides its additions: (1+error) = (1+additions)(1+rest); part:
+ * 1/(1+additions).
+ */
+static inline double besides_by(double error, double additions, double part)
+{
+    double rest = (error - additions) * part;
+    return (rest > 0 ? rest : 0) + 0x1p-40 * error;
+}
+
 static inline double besides(double error, double additions)
 {
-    double rest = (error - additions) / (1 + additions);
-    return (rest > 0 ? rest : 0) + 0x1p-40 * error;
+    return besides_by(error, additions, 1 / (1 + additions));
 }
 
 /* Multiplying by it rounds nothing, but for underflow. */
 static inline bool power_of_two(double x)
 {
     int e;
-    return fabs(frexp(x, &e)) == 0.5;
+    return x == 1 || fabs(frexp(x, &e)) == 0.5;
 }
 
 /* What a row of k makes with the query. */

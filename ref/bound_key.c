@@ -16,6 +16,9 @@
 /* -- Lemma 2 ------------------------------------------------------------------------------------
  */
 
+/* fmax of numbers, inline. */
+static inline double larger(double x, double y) { return x > y ? x : y; }
+
 static int ascending(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
@@ -238,8 +241,8 @@ static void weights(struct row *x, bool direct, double shift)
             range(x, t, direct);
             continue;
         }
-        double E = k->E, p = exp(k->ln_p) * (1 + k->eta); /* to within eta^2/2 */
-        double down = E * (1 - E * (1. / 2 - E / 6));     /* 1 - e^-E, and more */
+        double E = k->E, p = exp(k->ln_p) * (1 + k->eta);    /* to within eta^2/2 */
+        double down = E * (1 - E * (1. / 2 - E * (1. / 6))); /* 1 - e^-E, and more */
         x->p[t] = p;
         x->up[t] = p * small_expm1(E), x->down[t] = p * down;
         x->priv[t] = p + x->up[t];
@@ -250,8 +253,8 @@ static void weights(struct row *x, bool direct, double shift)
     for (int64_t t = 0; t < x->n; t++) { /* no key's share of sum w is more than 1 */
         double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
         x->R_mean += share * x->key[t].R;
-        x->R_max = fmax(x->R_max, x->key[t].R);
-        x->S_max = fmax(x->S_max, x->key[t].S);
+        x->R_max = larger(x->R_max, x->key[t].R);
+        x->S_max = larger(x->S_max, x->key[t].S);
         x->share[t] = share;
         x->priv[t] = share * x->key[t].S;
     }
@@ -302,32 +305,31 @@ static void few(struct row *x)
     if (x->direct || x->n < 3 || !(x->R_max < 1) || k->truncates || k->flush || k->lse_merge ||
         k->product_eps > 0 || k->total || r->finer || r->narrow_sum)
         return;
-    double all = growth(x->depth, r->eps_sum);
+    double all = growth(x->depth, r->eps_sum), part = 1 / (1 + all);
     struct split best = split(x);
     double heavy = growth(best.additions, r->eps_sum),
            light = heavy + 1 + growth(3 * x->depth, r->eps_sum);
     for (int64_t t = 0; t < x->n; t++) {
-        R = fmax(R, besides(x->key[t].R, all));
-        S = fmax(S, besides(x->key[t].S, all));
+        double of_l = besides_by(x->key[t].R, all, part), of_u = besides_by(x->key[t].S, all, part);
+        R = larger(R, of_l), S = larger(S, of_u);
     }
     for (int64_t t = 0; t < x->n; t++) {
         double sums = x->share[t] < best.least ? light : heavy;
-        l += x->share[t] * (besides(x->key[t].R, all) + (1 + R) * sums);
-        x->few[t] = x->share[t] * (besides(x->key[t].S, all) + (1 + S) * sums);
+        l += x->share[t] * (besides_by(x->key[t].R, all, part) + (1 + R) * sums);
+        x->few[t] = x->share[t] * (besides_by(x->key[t].S, all, part) + (1 + S) * sums);
     }
     x->R_mean = fmin(x->R_mean, l * WIDER);
     x->has_few = true;
 }
 
-/* May the sums over the keys take the short way (bound_sum.c)? With E <= 2^-4 rise and fall are at
- * most 2 sinh(E) of the range of v, divided by 1 - down_sum. */
+/* May the sums over the keys take the short way (bound_sum.c)? Where sum p (e^E - 1) <= 2^-8, rise
+ * is at most that much and the weight above o, times the largest v - o: the range of v would lower
+ * it by less than 1 %. */
 static void shorten(struct row *x)
 {
     x->fine = !x->direct && x->up_sum <= 0x1p-8;
-    for (int64_t t = 0; t < x->n && x->fine; t++) {
-        double factor = x->key[t].factor;
-        x->fine = x->key[t].E <= 0x1p-4 && (factor == 1 || factor == 0);
-    }
+    for (int64_t t = 0; t < x->n && x->fine; t++)
+        x->fine = x->key[t].factor == 1 || x->key[t].factor == 0;
     for (int64_t t = 0; t < x->n && x->fine; t++) {
         double up = x->up[t], down = x->down[t];
         x->up[t] = (up + down) / 2, x->down[t] = (up - down) / 2;
@@ -363,8 +365,8 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
         x->lost_weight += x->lost_y[t];
         k->ln_p = (k->s - lse) + (k->s_lo - lse_lo);
         k->eta = k->sigma + 0x1p-50 * fabs(k->ln_p) + 0x1p-100 * fabs(lse);
-        x->largest = fmax(x->largest, k->ln_p + k->eta + k->E);
-        surest = fmax(surest, k->ln_p - k->eta - k->E);
+        x->largest = larger(x->largest, k->ln_p + k->eta + k->E);
+        surest = larger(surest, k->ln_p - k->eta - k->E);
     }
     weights(x, false, 0);
     if (!(x->below >= 0.5 && x->largest < 600))

@@ -59,7 +59,7 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     }
 }
 
-/* Where every E is small, with up and down as half the sum and half the difference of a weight's
+/* Where E is small, with up and down as half the sum and half the difference of a weight's
  * rise and fall: rise, fall = sum up |y| +- sum down y, y = v - hi. What lo adds, and the
  * cancellation, finish_fine charges. The range of v is not asked for: the sums are far inside. */
 AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct columns *s, bool few)
@@ -141,7 +141,7 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
             at_bound_order_sum(x, from, to, s + k);
     }
     for (int64_t t = from; t < to && x->sums_lost; t++)
-        for (int64_t k = 0; k < blocks; k++)
+        for (int64_t k = 0; k < blocks && x->lost_y[t] + x->lost_v[t] > 0; k++)
             add_lost(x, t, s + k);
 }
 
