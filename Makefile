@@ -25,7 +25,7 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/nu
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance \
       truth_fast fast_keys fast_score fast_sum answer bound bound_rule bound_room bound_key \
-      bound_score bound_dot bound_sum compare arith statistics
+      bound_score bound_dot bound_sum bound_order compare arith statistics
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules \
           mutants mutant_row mutant_score diagnose suspects \
