@@ -25,7 +25,7 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/nu
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance \
       truth_fast fast_keys fast_score fast_sum answer bound bound_rule bound_room bound_key \
-      bound_score bound_dot bound_sum compare arith statistics
+      bound_score bound_dot bound_sum bound_order compare arith statistics
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules \
           mutants mutant_row mutant_score diagnose suspects \
@@ -129,7 +129,7 @@ help:
 	@echo "make check-numpy judge generated vectors in ten lines of NumPy (needs PyPI and python3-venv)"
 	@echo "make check-onnx  judge the 93 ONNX Attention tests (needs PyPI and python3-venv)"
 	@echo "make check-sanitize, check-arm  the tiled engine's bits under sanitizers, on AArch64"
-	@echo "make check-python  attest_attention.py with PyTorch and pytest (needs PyPI, gigabytes); time-python"
+	@echo "make check-python  attest_attention.py with PyTorch and pytest, Debian's (612 MB of disk); time-python"
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
 	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
