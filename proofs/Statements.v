@@ -5,7 +5,7 @@ From Coq Require Import Reals List ZArith Permutation.
 From Flocq Require Import Core BinarySingleNaN.
 From Coquelicot Require Import Coquelicot.
 From Gappa Require Gappa_library.
-Require Constants Exact Sums Rounding Score Softcap Order RangeFree Bound RowBound Formats Range Ieee Capstone Exp Exp32
+Require Constants Exact Sums Rounding Score Softcap Ordered RangeFree Bound RowBound Formats Range Ieee Capstone Exp Exp32
   Exp64 Twin ExpIeee Backward.
 Import ListNotations.
 Open Scope R_scope.
@@ -235,23 +235,25 @@ Proof. exact @Softcap.softcap_error. Qed.
 End SSoftcap.
 
 (* ---- A sum in a known order ---- *)
-Module SOrder.
-Import Sums Order.
-Theorem order_error :
+Module SOrdered.
+Import Sums Ordered.
+Theorem ordered_error :
   forall eps : R,
   0 <= eps ->
-  forall (x : sum) (z : R),
-  fits eps x ->
-  computed x z -> Rabs (z - value x) <= (1 + eps) ^ steps x * (own 1 x + sums 1 x).
-Proof. exact @Order.order_error. Qed.
-Theorem order_partial :
-  forall (A : Type) (p w E v : A -> R) (J : list A),
-  (forall j : A, In j J -> 0 <= p j /\ p j * exp (- E j) <= w j <= p j * exp (E j)) ->
-  Rabs (sumf (fun j : A => w j * v j) J) <=
-  Rabs (sumf (fun j : A => p j * v j) J) +
-  sumf (fun j : A => p j * (exp (E j) - 1) * Rabs (v j)) J.
-Proof. exact @Order.order_partial. Qed.
-End SOrder.
+  forall (t : order) (f v : R),
+  0 <= f ->
+  proper t ->
+  computed eps t v ->
+  f * Rabs (v - exact t) <= (1 + eps) ^ roundings t * charge eps f t.
+Proof. exact @Ordered.ordered_error. Qed.
+Theorem partial_sum_weights :
+  forall (T : Type) (W : list T) (p kappa E v : T -> R),
+  (forall x : T, In x W -> 0 <= p x /\ Rabs (kappa x) <= E x) ->
+  Rabs (sumf (fun x : T => p x * exp (kappa x) * v x) W) <=
+  Rabs (sumf (fun x : T => p x * v x) W) +
+  sumf (fun x : T => p x * (exp (E x) - 1) * Rabs (v x)) W.
+Proof. exact @Ordered.partial_sum_weights. Qed.
+End SOrdered.
 
 (* ---- The a-priori bound ---- *)
 Module SRangeFree.
@@ -1093,37 +1095,30 @@ Theorem chain_is eps eta e L x : (chain eps eta [] x = (x = 0)) /\ chain eps eta
 Proof. split; reflexivity. Qed.
 End SScoreDefinitions.
 
-Module SOrderDefinitions.
-Import Order.
-Theorem value_is w v s e f x y : value (Key w v s) = w * v /\ value (Add e x y) = value x + value y /\
-  value (Scale e f x) = f * value x.
+Module SOrderedDefinitions.
+Import Ordered.
+Theorem exact_of_order x s a t u : exact (Key x s) = x /\ exact (Rescaled a t) = a * exact t /\
+  exact (Added t u) = exact t + exact u /\ exact (Joined t u) = exact t + exact u.
 Proof. repeat split; reflexivity. Qed.
-Theorem computed_is x z : computed x z <-> match x with
-  | Key w v s => Rabs (z - w * v) <= s * Rabs (w * v)
-  | Add e x y => exists a b, computed x a /\ computed y b /\ Rabs (z - (a + b)) <= e * Rabs (a + b)
-  | Scale e f x => exists a, computed x a /\ Rabs (z - f * a) <= e * Rabs (f * a)
-  end.
-Proof.
-  split.
-  - intros [w v s z' H|e x' y a b z' Hx Hy H|e f x' a z' Hx H]; [exact H|exists a, b; auto|exists a; auto].
-  - destruct x as [w v s|e x y|e f x]; [apply computed_key|intros (a & b & Hx & Hy & H)|intros (a & Hx & H)];
-      [eapply computed_add|eapply computed_scale]; eauto.
-Qed.
-Theorem own_is k w v s e f x y : own k (Key w v s) = s * Rabs (k * (w * v)) /\
-  own k (Add e x y) = own k x + own k y /\ own k (Scale e f x) = own (k * f) x.
+Theorem roundings_of_order x s a t u : roundings (Key x s) = 0%nat /\
+  roundings (Rescaled a t) = S (roundings t) /\
+  roundings (Added t u) = S (max (roundings t) (roundings u)) /\
+  roundings (Joined t u) = max (roundings t) (roundings u).
 Proof. repeat split; reflexivity. Qed.
-Theorem sums_is k w v s e f x y : sums k (Key w v s) = 0 /\
-  sums k (Add e x y) = e * Rabs (k * (value x + value y)) + (sums k x + sums k y) /\
-  sums k (Scale e f x) = e * Rabs (k * (f * value x)) + sums (k * f) x.
+Theorem computed_in_order eps x s a t u v : computed eps (Key x s) v = (Rabs (v - x) <= s) /\
+  computed eps (Rescaled a t) v =
+    (exists w d, computed eps t w /\ Rabs d <= eps /\ v = a * w * (1 + d)) /\
+  computed eps (Added t u) v =
+    (exists w z d, computed eps t w /\ computed eps u z /\ Rabs d <= eps /\ v = (w + z) * (1 + d)) /\
+  computed eps (Joined t u) v = exists w z, computed eps t w /\ computed eps u z /\ v = w + z.
 Proof. repeat split; reflexivity. Qed.
-Theorem steps_is w v s e f x y : steps (Key w v s) = 0%nat /\
-  steps (Add e x y) = S (max (steps x) (steps y)) /\ steps (Scale e f x) = S (steps x).
+Theorem charge_of_order eps f x s a t u : charge eps f (Key x s) = f * s /\
+  charge eps f (Rescaled a t) = eps * (f * Rabs (a * exact t)) + charge eps (f * a) t /\
+  charge eps f (Added t u) =
+    eps * (f * Rabs (exact t + exact u)) + charge eps f t + charge eps f u /\
+  charge eps f (Joined t u) = charge eps f t + charge eps f u.
 Proof. repeat split; reflexivity. Qed.
-Theorem fits_is eps w v s e f x y : fits eps (Key w v s) = (0 <= s) /\
-  fits eps (Add e x y) = (0 <= e <= eps /\ fits eps x /\ fits eps y) /\
-  fits eps (Scale e f x) = (0 <= e <= eps /\ fits eps x).
-Proof. repeat split; reflexivity. Qed.
-End SOrderDefinitions.
+End SOrderedDefinitions.
 
 Module SRowDefinitions.
 Import Sums Rounding Formats.

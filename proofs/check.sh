@@ -22,7 +22,7 @@ mkdir -p "$build" && cp -u "$source"/*.v "$build" && cd "$build" || exit 2
 ok() { echo "ok    $*"; }
 bad() { echo "FAIL  $*"; }
 # Every `Name.theorem` that a text cites in backquotes or in a comment.
-cited() { grep -ohE '\b(Exact|Sums|Rounding|Score|Softcap|Order|RangeFree|Bound|RowBound|Formats|Range|Ieee|Capstone|Exp|Exp32|Exp64|Twin|ExpIeee|Backward)\.[a-zA-Z][A-Za-z_0-9]+' "$@" |
+cited() { grep -ohE '\b(Exact|Sums|Rounding|Score|Softcap|Ordered|RangeFree|Bound|RowBound|Formats|Range|Ieee|Capstone|Exp|Exp32|Exp64|Twin|ExpIeee|Backward)\.[a-zA-Z][A-Za-z_0-9]+' "$@" |
     grep -vE '\.(v|c|sh|py|mk)$' | sort -u; }
 
 steps() {

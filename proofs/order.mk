@@ -1,6 +1,6 @@
 # What each step of check.sh needs. A step prints `ok ...` or `FAIL ...`; two run at a time.
 # Run in the build folder with HERE, the folder of the scripts. SPDX-License-Identifier: MIT
-FILES = Exact Sums Rounding Score Softcap Order RangeFree Bound RowBound Formats Range Ieee \
+FILES = Exact Sums Rounding Score Softcap Ordered RangeFree Bound RowBound Formats Range Ieee \
         Capstone Constants ExpScale Exp Exp32 Exp64 Twin ExpIeee Backward Statements
 CERTIFICATES = $(foreach bits,32 64,$(foreach part,red neg pos,exp$(bits)_$(part)_gappa))
 # Walking the libraries of Interval and Gappa takes seconds, so the modules that use them ask alone.
@@ -13,7 +13,7 @@ all: $(FILES) $(if $(ONLY),,$(PARTS))
 Rounding: Sums
 Score: Sums Rounding
 Softcap: Sums
-Order: Sums
+Ordered: Sums
 RangeFree: Sums Rounding
 Bound: Sums Rounding
 RowBound: Sums Rounding RangeFree Bound
