@@ -106,7 +106,7 @@ template <class F, class A> static enum at_status both(const A &p)
                                    quads * panels, F::NT, (int)bytes);
     if (status == AT_OK && p.splits > 1)
         status = launch(p, merge<A>, "merge", (int64_t)p.z.B * p.z.Hq * p.z.Sq, 1, 1, 128,
-                        SPLITS * 4 + (6 * SPLITS + 128 * p.splits) * (int)real, true);
+                        SPLITS * 4 + (8 + 4 * SPLITS + 128 * p.splits) * (int)real, true);
     return status;
 }
 
