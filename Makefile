@@ -24,8 +24,8 @@ override CPPFLAGS += $(shell $(PKG_CONFIG) --cflags mpfr jansson libmd 2>/dev/nu
 
 # -- What there is ---------------------------------------------------------------------------
 REF = attention validate convert simulate simulate_ops format truth truth_score truth_distance \
-      truth_fast fast_keys fast_score fast_sum answer bound bound_room bound_key bound_score \
-      bound_dot bound_sum compare arith statistics
+      truth_fast fast_keys fast_score fast_sum answer bound bound_rule bound_room bound_key \
+      bound_score bound_dot bound_sum compare arith statistics
 REF_BOTH = scalar standard state# compiled once for fp32 and once for fp64
 ORACLE = tensors write fields sequences case results repro rows judge where rules \
           mutants mutant_row mutant_score diagnose suspects \
@@ -57,7 +57,8 @@ $(BUILD)/obj/%64.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DAT_BITS=64 -MMD -MP -c -o $@ $<
 # Lane loops: vectorised; no value depends on these flags.
-$(BUILD)/obj/ref/fast_%.o $(BUILD)/obj/ref/bound_%.o: override CFLAGS += -O3 -fno-trapping-math -Wno-unknown-pragmas
+LANE := -O3 -fno-trapping-math $(call try,-fno-loop-unroll-and-jam) -Wno-unknown-pragmas
+$(BUILD)/obj/ref/fast_%.o $(BUILD)/obj/ref/bound_%.o: override CFLAGS += $(LANE)
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -89,23 +90,30 @@ SUITES = $(addprefix $(BUILD)/tests/check_,$(TESTS))
 $(BUILD)/tests/check_truth_painted: $(call objects,tests/second_truth)
 $(BUILD)/tests/check_truth_painted: LIBS += -lquadmath
 
-# Kernels as shared objects: the templates, and one with every fault.
+# Kernels as shared objects: the templates, each again with the scale applied twice, and one in C
+# with every fault.
 TEMPLATES = tests/peers/templates
-PLUGINS = $(patsubst %,$(BUILD)/tests/plugins/%.so,c cpp faulty no_engine \
-            $(if $(shell rustc --version 2>/dev/null),rust))
+PLUGIN = $(BUILD)/tests/plugins
+PLUGINS = $(patsubst %,$(PLUGIN)/%.so,c cpp c_broken cpp_broken faulty no_engine \
+            $(if $(shell rustc --version 2>/dev/null),rs rs_broken))
 CXX ?= c++
 plugin_cc = mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MMD -MP
-$(BUILD)/tests/plugins/c.so: $(TEMPLATES)/kernel.c
+$(PLUGIN)/broken/%: $(TEMPLATES)/%
+	@mkdir -p $(@D) && sed 's/x\.scale/x.scale * x.scale/' $< >$@
+$(foreach l,c cpp rs,$(eval $(PLUGIN)/$l.so: $(TEMPLATES)/kernel.$l)$(eval $(PLUGIN)/$l_broken.so: $(PLUGIN)/broken/kernel.$l))
+$(PLUGIN)/c.so $(PLUGIN)/c_broken.so:
 	@$(plugin_cc) -o $@ $< -lm
-$(BUILD)/tests/plugins/cpp.so: $(TEMPLATES)/kernel.cpp
+$(PLUGIN)/cpp.so $(PLUGIN)/cpp_broken.so:
 	@mkdir -p $(@D)
 	@$(CXX) -O2 -Wall -Wextra -Wconversion -Iinclude -shared -fPIC -MMD -MP -o $@ $<
-$(BUILD)/tests/plugins/rust.so: $(TEMPLATES)/kernel.rs
+$(PLUGIN)/rs.so: $(TEMPLATES)/attest.rs
+$(PLUGIN)/rs_broken.so: $(PLUGIN)/broken/attest.rs
+$(PLUGIN)/rs.so $(PLUGIN)/rs_broken.so:
 	@mkdir -p $(@D)
 	@MAKEFLAGS= rustc -O -C panic=abort --crate-type cdylib -o $@ $<
-$(BUILD)/tests/plugins/faulty.so: tests/plugin_kernel.c
+$(PLUGIN)/faulty.so: tests/plugin_kernel.c
 	@$(plugin_cc) -Itests -w -o $@ $< -lm
-$(BUILD)/tests/plugins/no_engine.so: tests/plugin_kernel.c
+$(PLUGIN)/no_engine.so: tests/plugin_kernel.c
 	@$(plugin_cc) -Itests -w -DNO_ENGINE -o $@ $< -lm
 $(BUILD)/tests/check_plugin: | $(PLUGINS)
 

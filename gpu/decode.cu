@@ -15,24 +15,29 @@
  * SPDX-License-Identifier: MIT */
 #include "pairs.cuh"
 
-/* blockIdx.x: split, key head, sequence, four pairs, panel of Dv. */
+/* blockIdx.x: split, key head, sequence; blockIdx.y: four pairs, panel of Dv. */
 template <class F, class A>
-static __global__ void __launch_bounds__(F::NT, A::FEW ? 6 : 1) decode(const __grid_constant__ A p)
+static __global__ void __launch_bounds__(F::NT, A::FEW ? F::BLOCKS : 1)
+    decode(const __grid_constant__ A p)
 {
     typedef typename F::T T;
-    int Hkv = (int)p.z.Hkv, B = (int)p.z.B, group = (int)p.z.group, bc = p.bc, n = blockIdx.x;
-    int quads = ((int)p.z.Sq * group + F::G - 1) / F::G;
+    int Hkv = (int)p.z.Hkv, group = (int)p.z.group, bc = p.bc;
+    int n = (int)blockIdx.x, head = n / p.splits, quad = (int)blockIdx.y, c0 = 0;
+    if (!A::FEW) {
+        int quads = ((int)p.z.Sq * group + F::G - 1) / F::G;
+        c0 = quad / quads * F::W, quad %= quads;
+    }
     int width = A::FEW ? F::W : ((int)p.z.D + F::W - 1) / F::W * F::W;
     ARENA(all);
     shared<at_real> Q = all.take<at_real>(F::G * width);
     shared<at_real> P = all.take<at_real>(F::G * F::KEYS);
     shared<int> hidden = all.take<int>(F::G * F::KEYS);
-    shared<T> K = all.take<T>(F::KEYS * F::LD), V = all.take<T>(F::KEYS * F::W);
-    struct quad w = {n / p.splits / Hkv % B, n / p.splits % Hkv,
-                     n / p.splits / Hkv / B % quads * F::G, 0, n % p.splits};
+    shared<T> K = all.take<T>(F::STAGES * F::KEYS * F::LD);
+    shared<T> V = all.take<T>(F::STAGES * F::KEYS * F::W);
+    struct quad w = {head / Hkv, head % Hkv, quad * F::G, 0, n - head * p.splits};
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32,
         key = (int)threadIdx.x % F::KEYS;
-    int first = (int)threadIdx.x / F::KEYS * F::HT, c0 = n / p.splits / Hkv / B / quads * F::W;
+    int first = (int)threadIdx.x / F::KEYS * F::HT;
     w.pairs = rows_of(p, w.b) * group;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion(); /* merge may be put in place; it waits for us */
@@ -52,39 +57,43 @@ static __global__ void __launch_bounds__(F::NT, A::FEW ? 6 : 1) decode(const __g
     auto k = k_of<T>(p, w.b, w.g), v = v_of<T>(p, w.b, w.g);
     at_real m = -(at_real)INFINITY, l = 0, u[4] = {};
     int j0 = block.lo / bc * bc, column = 4 * (lane % (F::W / 4));
-    stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0, block, 0);
-    stage<F::KEYS, F::W, F::W, F::NT>(V, p, v, j0, block, c0);
+#pragma unroll
+    for (int x = 0; x < F::STAGES; x++) {
+        stage<F::KEYS, F::W, F::LD, F::NT>(K + x * F::KEYS * F::LD, p, k, j0 + x * bc, block, 0);
+        stage<F::KEYS, F::W, F::W, F::NT>(V + x * F::KEYS * F::W, p, v, j0 + x * bc, block, c0);
+    }
     queries<F>(Q, p, w, width);
-    for (; j0 < block.hi; j0 += bc) { /* key tiles */
+    for (int turn = 0; j0 < block.hi; j0 += bc, turn = (turn + 1) % F::STAGES) { /* key tiles */
+        shared<T> Kt = K + turn * F::KEYS * F::LD, Vt = V + turn * F::KEYS * F::W;
         at_real s[F::HT] = {}, lt = 0, ut[4] = {};
         bool whole = j0 >= at_max(last.lo, cut.lo) && j0 + F::KEYS <= at_min(one.hi, cut.hi) &&
                      bc == F::KEYS && simple(p);
-        wait_copies<1>();
+        wait_copies<2 * F::STAGES - 1>();
         __syncthreads(); /* K is here */
-        products<F>(s, Q + first * width, K + key * F::LD, width);
+        products<F>(s, Q + first * width, Kt + key * F::LD, width);
         for (int d = F::W; d < width; d += F::W) { /* panels of columns */
             __syncthreads();                       /* the panel before is read */
-            stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0, block, d);
+            stage<F::KEYS, F::W, F::LD, F::NT>(Kt, p, k, j0, block, d);
             wait_copies<0>();
             __syncthreads(); /* this one is here */
-            products<F>(s, Q + (first * width + d), K + key * F::LD, width);
+            products<F>(s, Q + (first * width + d), Kt + key * F::LD, width);
         }
         finished<F>(P, hidden, s, p, w, key, first, j0, cut, whole);
         __syncthreads(); /* scores are here, K is read */
-        stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0 + bc, block, 0);
+        stage<F::KEYS, F::W, F::LD, F::NT>(Kt, p, k, j0 + F::STAGES * bc, block, 0);
         at_real worth =
             weights<F>(P + warp * F::KEYS, hidden + warp * F::KEYS, m, p, w, j0, own, whole);
-        wait_copies<1>();
+        wait_copies<2 * F::STAGES - 1>();
         __syncthreads(); /* weights and V are here */
         if (whole)
-            weigh<F, false>(ut, lt, P + warp * F::KEYS, V + column);
+            weigh<F, false>(ut, lt, P + warp * F::KEYS, Vt + column);
         else
-            weigh<F, true>(ut, lt, P + warp * F::KEYS, V + column);
+            weigh<F, true>(ut, lt, P + warp * F::KEYS, Vt + column);
         l = at_take(worth, l, lt);
         for (int c = 0; c < 4; c++)
             u[c] = at_take(worth, u[c], ut[c]);
         __syncthreads(); /* V and P are read */
-        stage<F::KEYS, F::W, F::W, F::NT>(V, p, v, j0 + bc, block, c0);
+        stage<F::KEYS, F::W, F::W, F::NT>(Vt, p, v, j0 + F::STAGES * bc, block, c0);
     }
     wait_copies<0>();
     struct at_row row = {m, l, u};
@@ -98,12 +107,12 @@ template <class F, class A> static enum at_status both(const A &p)
     int64_t quads = (p.z.Sq * p.z.group + F::G - 1) / F::G, panels = (p.z.Dv + F::W - 1) / F::W;
     int64_t width = (p.z.D + F::W - 1) / F::W * F::W, real = sizeof(at_real);
     int64_t bytes = F::G * (width + F::KEYS) * real + F::G * F::KEYS * 4 +
-                    F::KEYS * (F::LD + F::W) * (int64_t)sizeof(typename F::T);
-    int64_t blocks = (int64_t)p.splits * p.z.Hkv * p.z.B * quads * panels;
-    enum at_status status = launch(p, decode<F, A>, "decode", blocks, 1, 1, F::NT, (int)bytes);
+                    F::STAGES * F::KEYS * (F::LD + F::W) * (int64_t)sizeof(typename F::T);
+    enum at_status status = launch(p, decode<F, A>, "decode", p.splits * p.z.Hkv * p.z.B,
+                                   quads * panels, 1, F::NT, (int)bytes);
     if (status == AT_OK && p.splits > 1)
         status = launch(p, merge<A>, "merge", (int64_t)p.z.B * p.z.Hq * p.z.Sq, 1, 1, 128,
-                        4 * SPLITS * (int)real, true);
+                        (4 * SPLITS + 128 * p.splits) * (int)real, true);
     return status;
 }
 

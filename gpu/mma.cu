@@ -36,11 +36,9 @@ static __device__ inline void mma(float (&d)[4], const uint32_t (&a)[4], uint32_
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Four 8x8 matrices; this lane names row r, piece c of one of their rows. */
-template <int D>
-static __device__ inline void ldmatrix(uint32_t (&x)[4], const uint16_t *tile, int r, int c)
+/* Four 8x8 matrices; this lane's address is of a piece of one of their rows. */
+static __device__ inline void ldmatrix(uint32_t (&x)[4], unsigned at)
 {
-    unsigned at = (unsigned)__cvta_generic_to_shared(tile + swizzled<D, 1>::at(r, c));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
                  : "r"(at)
@@ -48,14 +46,18 @@ static __device__ inline void ldmatrix(uint32_t (&x)[4], const uint16_t *tile, i
 }
 
 /* ... transposed: V's keys run down its rows. */
-template <int D>
-static __device__ inline void ldmatrix_t(uint32_t (&x)[4], const uint16_t *tile, int r, int c)
+static __device__ inline void ldmatrix_t(uint32_t (&x)[4], unsigned at)
 {
-    unsigned at = (unsigned)__cvta_generic_to_shared(tile + swizzled<D, 1>::at(r, c));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
                  : "r"(at)
                  : "memory");
+}
+
+/* Where row r, piece c of a tile is; piece c + 2x of that row is 32x bytes off, by exclusive or. */
+template <int D> static __device__ inline unsigned piece(const uint16_t *tile, int r, int c)
+{
+    return (unsigned)__cvta_generic_to_shared(tile + swizzled<D, 1>::at(r, c));
 }
 
 /* s += Q K^T, 16 columns a step. */
@@ -63,15 +65,17 @@ template <class S>
 static __device__ inline void products(float (&s)[S::WM][S::BC / 8][4], const uint16_t *Q,
                                        const uint16_t *K, int row, int lane)
 {
+    unsigned q = piece<S::D>(Q, row + lane % 16, lane / 16),
+             k = piece<S::D>(K, lane / 16 * 8 + lane % 8, lane / 8 % 2);
 #pragma unroll
     for (int x = 0; x < S::D / 16; x++) {
         uint32_t a[S::WM][4], b[4];
 #pragma unroll
         for (int w = 0; w < S::WM; w++)
-            ldmatrix<S::D>(a[w], Q, row + 16 * w + lane % 16, 2 * x + lane / 16);
+            ldmatrix(a[w], (q ^ 32 * x) + 32 * w * S::D);
 #pragma unroll
         for (int y = 0; y < S::BC / 16; y++) {
-            ldmatrix<S::D>(b, K, 16 * y + lane / 16 * 8 + lane % 8, 2 * x + lane / 8 % 2);
+            ldmatrix(b, (k ^ 32 * x) + 32 * y * S::D);
 #pragma unroll
             for (int w = 0; w < S::WM; w++) {
                 mma<typename S::T>(s[w][2 * y], a[w], b[0], b[1]);
@@ -87,6 +91,7 @@ static __device__ inline void weigh(float (&u)[S::WM][S::D / 8][4],
                                     const float (&s)[S::WM][S::BC / 8][4], const uint16_t *V,
                                     int lane)
 {
+    unsigned v = piece<S::D>(V, lane % 16, lane / 16);
 #pragma unroll
     for (int x = 0; x < S::BC / 16; x++) {
         uint32_t a[S::WM][4], b[4];
@@ -98,7 +103,7 @@ static __device__ inline void weigh(float (&u)[S::WM][S::D / 8][4],
                                               s[w][2 * x + e / 2][e % 2 * 2 + 1]);
 #pragma unroll
         for (int y = 0; y < S::D / 16; y++) {
-            ldmatrix_t<S::D>(b, V, 16 * x + lane % 16, 2 * y + lane / 16);
+            ldmatrix_t(b, (v ^ 32 * y) + 32 * x * S::D);
 #pragma unroll
             for (int w = 0; w < S::WM; w++) {
                 mma<typename S::T>(u[w][2 * y], a[w], b[0], b[1]);
@@ -115,8 +120,8 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
 {
     constexpr int D = S::D, BC = S::BC, WM = S::WM;
     typedef swizzled<D, BC> tile;
-    extern __shared__ float4 dynamic_shared[];
-    uint16_t *Q = (uint16_t *)dynamic_shared, *K = Q + S::BR * D, *V = K + BC * D;
+    extern __shared__ __align__(1024) uint4 aligned_shared[];
+    uint16_t *Q = (uint16_t *)aligned_shared, *K = Q + S::BR * D, *V = K + BC * D;
     struct range *seen = (struct range *)(V + BC * D);
     int b = (int)blockIdx.x / (int)p.z.Hq, h = (int)blockIdx.x % (int)p.z.Hq,
         g = h / (int)p.z.group;
@@ -128,6 +133,7 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
     auto q = rows_from<false>(p, p.a.q, b, h, false);
     auto k = rows_from<PAGED>(p, p.a.k, b, g, true), v = rows_from<PAGED>(p, p.a.v, b, g, true);
     float u[WM][D / 8][4] = {}, m[WM][2], l[WM][2] = {}, old;
+    bool dirty = false;
 #pragma unroll
     for (int w = 0; w < WM * 2; w++)
         m[w / 2][w % 2] = -INFINITY;
@@ -138,15 +144,18 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
     stage16<swizzled<D, S::BR>, S::NT>(Q, &p.a, q, row0, mine);
     stage16<tile, S::NT>(K, &p.a, k, j0, block);
     commit();
-    stage16<tile, S::NT>(V, &p.a, v, j0, block);
-    commit();
     for (; j0 < block.hi; j0 += BC) { /* key tiles */
         float s[WM][BC / 8][4] = {};
-        bool whole = j0 >= last.lo && j0 + BC <= first.hi, dirty = false;
-        wait_copies<1>();
-        __syncthreads(); /* K is here */
+        bool whole = j0 >= last.lo && j0 + BC <= first.hi;
+        wait_copies<0>();
+        __syncthreads(); /* K is here, V of the tile before is read */
+        stage16<tile, S::NT>(V, &p.a, v, j0, block);
+        commit();
         products<S>(s, Q, K, row, lane);
-        __syncthreads(); /* K is read */
+        wait_copies<0>();
+        __syncthreads(); /* V is here, K is read */
+        if (!whole)
+            dirty = clean<typename S::T, S::NT>(V, BC * D) || dirty;
         stage16<tile, S::NT>(K, &p.a, k, j0 + BC, block);
         commit();
 #pragma unroll
@@ -162,23 +171,16 @@ static __global__ void __launch_bounds__(S::NT, S::BLOCKS)
             for (int y = 0; y < D / 4; y++)
                 u[w / 2][y / 2][w % 2 * 2 + y % 2] *= old;
         }
-        wait_copies<1>();
-        __syncthreads(); /* V is here */
-        if (!whole)
-            dirty = clean<typename S::T, S::NT>(V, BC * D);
         weigh<S>(u, s, V, lane);
-        if (dirty)
-#pragma unroll
-            for (int x = 0; x < WM * D / 2; x++) {
-                struct range r = seen[x / (D / 4) * 8];
-                int y = x % (D / 4) / 2, e = x % 2;
-                u[x / (D / 2)][y][x / (D / 4) % 2 * 2 + e] +=
-                    unclean(&p, b, g, max(r.lo, j0), min(r.hi, j0 + BC), 8 * y + lane % 4 * 2 + e);
-            }
-        __syncthreads(); /* V is read */
-        stage16<tile, S::NT>(V, &p.a, v, j0 + BC, block);
-        commit();
     }
+    if (dirty) /* what the partly seen tiles lack */
+#pragma unroll
+        for (int x = 0; x < WM * D / 2; x++) {
+            int y = x % (D / 4) / 2, e = x % 2;
+            u[x / (D / 2)][y][x / (D / 4) % 2 * 2 + e] +=
+                unclean<BC>(&p, b, g, seen[x / (D / 4) * 8], range{last.lo, first.hi},
+                            8 * y + lane % 4 * 2 + e);
+        }
     wait_copies<0>();
 #pragma unroll
     for (int w = 0; w < WM * 2; w++) {

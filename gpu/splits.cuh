@@ -14,11 +14,13 @@ struct quad {
 
 template <class A> static __device__ inline int row_of(const A &p, int x)
 {
-    return x / (int)p.z.group;
+    int group = (int)p.z.group;
+    return x < group ? 0 : x / group; /* a division is long */
 }
 template <class A> static __device__ inline int head_of(const A &p, int g, int x)
 {
-    return g * (int)p.z.group + x % (int)p.z.group;
+    int group = (int)p.z.group;
+    return g * group + (x < group ? x : x % group);
 }
 
 /* Columns c .. c+3 of a pair's row: the state of the split, or where there is one split, the end.
@@ -44,69 +46,69 @@ static __device__ inline void store(const A &p, const struct quad &w, int warp, 
         p.u[at * p.width + c + e] = row.u[e];
 }
 
-enum { AT_ONCE = 32 }; /* loads in flight */
-
-/* Column c of the states of splits s0 .. of row n, where there are keys. */
-template <class A>
-static __device__ inline void fetch(at_real (&x)[AT_ONCE], const A &p, int n, int c, int s0,
-                                    struct range seen)
+/* Does the row see keys of split s? */
+template <class A> static __device__ inline bool some(const A &p, int s, struct range seen)
 {
-    const at_real *part = p.u + ((int64_t)n * p.splits + s0) * p.width + c;
-#pragma unroll
-    for (int s = 0; s < AT_ONCE; s++) {
-        bool some = s0 + s < p.splits && c < (int)p.z.Dv &&
-                    at_max(p.cut[s0 + s], seen.lo) < at_min(p.cut[s0 + s + 1], seen.hi);
-        x[s] = some ? part[(int64_t)s * p.width] : 0;
-    }
+    return at_max(p.cut[s], seen.lo) < at_min(p.cut[s + 1], seen.hi);
 }
 
 /* One row a block, a column a thread: the states of its splits joined in key order, then the end.
- */
+ * A step is four numbers: the factors a and f of x = a x + f y, and y's l and m. Turn 0 goes
+ * through it with no states, while decode works: it brings the instructions. */
 template <class A> static __global__ void merge(const __grid_constant__ A p)
 {
-    constexpr int NT = 128;
+    constexpr int NT = 128, E = 16 / sizeof(at_real), PIECES = NT / E;
     int n = (int)blockIdx.x, S = (int)p.z.Sq, Hq = (int)p.z.Hq, b = n / S / Hq, i = n % S;
+    int t = (int)threadIdx.x, splits = p.splits, Dv = (int)p.z.Dv;
     ARENA(all);
-    shared<at_real> m = all.take<at_real>(SPLITS), ls = all.take<at_real>(SPLITS);
-    shared<at_real> a = all.take<at_real>(SPLITS), f = all.take<at_real>(SPLITS);
+    shared<at_real> step = all.take<at_real>(4 * SPLITS), x = all.take<at_real>(splits * NT);
     struct range seen = keys_of(&p, b, i); /* empty: rows past q_len too */
-    int t = (int)threadIdx.x;
-    bool mine = t < p.splits && at_max(p.cut[t], seen.lo) < at_min(p.cut[t + 1], seen.hi);
-    at_real x[AT_ONCE], before = -(at_real)INFINITY, top;
     if (p.ragged && i >= rows_of(p, b))
         return;
+#pragma unroll 1
+    for (int c0 = -NT; c0 < Dv; c0 += NT) { /* turn 0, panels of columns */
+        int c1 = c0 < 0 ? 0 : c0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    cudaGridDependencySynchronize(); /* the splits' states are written */
+        if (c0 == 0)
+            cudaGridDependencySynchronize(); /* the splits' states are written */
 #endif
-    m[t] = mine ? p.m[(int64_t)n * p.splits + t] : -(at_real)INFINITY;
-    ls[t] = mine ? p.l[(int64_t)n * p.splits + t] : 0;
-    fetch(x, p, n, t, 0, seen);
-    __syncthreads(); /* maxima and sums are here */
-#pragma unroll 8
-    for (int y = 0; y < t && y < p.splits; y++)
-        before = at_larger(before, m[y]);
-    top = at_larger(before, m[t]) + 0;
-    a[t] = at_worth(before, top); /* of an empty split: 1, not used */
-    f[t] = at_worth(m[t], top);
-    __syncthreads(); /* factors are here */
-    for (int c = t; c < (int)p.z.Dv; c += NT) {
+        bool mine = c0 >= 0 && t < splits && some(p, t, seen);
+        at_real m = mine ? p.m[(int64_t)n * splits + t] : -(at_real)INFINITY;
+        at_real l = mine ? p.l[(int64_t)n * splits + t] : 0;
+#pragma unroll 1
+        for (int y = t; y < splits * PIECES; y += NT) {
+            int s = y / PIECES, c = c1 + y % PIECES * E;
+            bool there = c0 >= 0 && c < p.width && some(p, s, seen);
+            copy16(x + y * E, p.u + (there ? ((int64_t)n * splits + s) * p.width + c : 0), there);
+        }
+        commit();
+        step[4 * t + 2] = l, step[4 * t + 3] = m;
+        __syncthreads(); /* maxima and sums are here */
+        at_real before = -(at_real)INFINITY;
+        bool first = true;
+#pragma unroll 4
+        for (int y = 0; y < t && y < splits; y++) {
+            before = at_larger(before, step[4 * y + 3]);
+            first = first && step[4 * y + 2] == 0;
+        }
+        at_real top = at_larger(before, m) + 0;
+        step[4 * t] = first || l == 0 ? 1 : at_worth(before, top);
+        step[4 * t + 1] = l == 0 ? 0 : first ? 1 : at_worth(m, top);
+        wait_copies<0>();
+        __syncthreads(); /* factors and states are here */
         at_real u = 0;
         struct at_row row = {-(at_real)INFINITY, 0, &u};
-        for (int s0 = 0; s0 < p.splits; s0 += AT_ONCE) {
-            if (c > t || s0 > 0)
-                fetch(x, p, n, c, s0, seen);
-#pragma unroll
-            for (int s = 0; s < AT_ONCE; s++) {
-                if (s0 + s >= p.splits || ls[s0 + s] == 0)
-                    continue;
-                bool empty = row.l == 0; /* chosen away: at_row_merge */
-                row.m = at_larger(row.m, m[s0 + s]);
-                row.l =
-                    empty ? (at_real)ls[s0 + s] : at_join(a[s0 + s], row.l, f[s0 + s], ls[s0 + s]);
-                u = empty ? x[s] : at_join(a[s0 + s], u, f[s0 + s], x[s]);
-            }
+#pragma unroll 4
+        for (int s = 0; s < splits; s++) { /* an empty split: 1 x + 0 */
+            at_real y[4];
+            load4(y, step + 4 * s);
+            row.m = at_larger(row.m, y[3]);
+            row.l = at_join(y[0], row.l, y[1], y[2]);
+            u = at_join(y[0], u, y[1], x[s * NT + t]);
         }
-        row_out(&p, &row, b, n / S % Hq, i, c, 1);
+        if (c0 >= 0 && c0 + t < Dv)
+            row_out(&p, &row, b, n / S % Hq, i, c0 + t, 1);
+        __syncthreads(); /* the panel is read */
     }
 }
 

@@ -156,11 +156,16 @@ template <class T, int NT> static __device__ inline bool clean(uint16_t *tile, i
     return __syncthreads_or(found);
 }
 
-/* The sum of the non-finite v[j][column] over the row's keys in this tile: what `clean` took. */
-AT_FAR float unclean(const struct args *p, int b, int g, int lo, int hi, int column)
+/* The sum of the non-finite v[j][column] over the row's keys outside the tiles of BC keys that
+ * every row sees, those within lo .. hi-1: what `clean` took. */
+template <int BC>
+AT_FAR float unclean(const struct args *p, int b, int g, struct range row, struct range all,
+                     int column)
 {
     float sum = 0;
-    for (int j = lo; j < hi; j++) {
+    for (int j = row.lo; j < row.hi; j++) {
+        if (j / BC * BC >= all.lo && j / BC * BC + BC <= all.hi)
+            continue;
         float v = at_load(&p->a.v, at_key_offset(&p->a, &p->a.v, b, g, j) + column);
         if (!(fabsf(v) < INFINITY))
             sum += v;

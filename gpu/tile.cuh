@@ -97,8 +97,8 @@ template <int N> static inline void load_bf16(float (&y)[N], shared<uint16_t> x)
 }
 static inline void load4(float (&y)[4], shared<uint16_t> x) { load_bf16(y, x); }
 static inline void load8(float (&y)[8], shared<uint16_t> x) { load_bf16(y, x); }
-#define cudaTriggerProgrammaticLaunchCompletion()
-#define cudaGridDependencySynchronize()
+#define cudaTriggerProgrammaticLaunchCompletion() ((void)0)
+#define cudaGridDependencySynchronize() ((void)0)
 #endif
 
 /* -- The argument of every kernel ------------------------------------------------------------ */

@@ -363,7 +363,7 @@ AT_CHECKED enum at_status at_truth(const struct at_attention *a, struct at_rows 
 
 /* The same hi, to the bit, in double-words with a proved enclosure; what that leaves open, and what
  * it does not serve, by at_truth, row by row (by_mpfr counts them). hi + lo has as many bits as
- * *_bits says: 64 or more, 85 to 100 as a rule; lo need not have the sign of the rest.
+ * *_bits says: 56 or more, 85 to 100 as a rule; lo need not have the sign of the rest.
  * Errors  those of at_truth.  Source  docs/fast-truth.md; ref/truth_fast.c. */
 AT_CHECKED enum at_status at_truth_fast(const struct at_attention *a, struct at_rows rows,
                                         struct at_answer *x);

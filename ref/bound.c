@@ -79,7 +79,9 @@ static struct columns columns_at(const double *hi, const double *lo, int64_t c, 
 static double value(const struct row *x, int64_t t, int64_t c)
 {
     const struct key *k = &x->key[t];
-    return k->factor == 0 ? 0 : x->store->v[k->j * x->store->wide + c] * k->factor;
+    return k->factor == 0
+               ? 0
+               : at_bound_value(x->store, k->j)[c / WIDE * WIDE * NEAR + c % WIDE] * k->factor;
 }
 
 /* The column without the keys whose infinite value may meet a weight of 0: they take the mean of
@@ -101,11 +103,11 @@ static struct claim without(struct row *x, int64_t c, double *mean)
         double v = value(x, t, c), factor = x->key[t].factor == 0 ? 1 : x->key[t].factor;
         memset(x->edit + t * WIDE, 0, WIDE * sizeof *x->edit);
         x->edit[t * WIDE] = (isinf(v) ? *mean : v) / factor;
-        x->value[t] = x->edit + t * WIDE;
+        x->panel[t] = x->edit + t * WIDE;
     }
     struct columns s = columns_at(mean, (double[]){0}, 0, 1);
     at_bound_sum(x, 0, x->n, &s, 1);
-    at_bound_summed(&s, 1);
+    at_bound_summed(x, &s, 1);
     at_bound_shared(x, &s, common);
     struct claim to = claim(x, &s, 0, common[0]);
     to.bound += l > 0 ? (4 * eta + 0x1p-50) * (double)(size / l) : 0;
@@ -195,7 +197,7 @@ static bool overflows(struct row *x)
     const struct rule *r = x->r;
     double n = ldexp((double)x->n, r->arith->weight_shift), size = 0, residual;
     for (int64_t t = 0; t < x->n && r->arith->fused; t++)
-        size = fmax(size, (double)fabsl(x->key[t].s) + x->key[t].D);
+        size = fmax(size, fabs(x->key[t].s) + x->key[t].D);
     if (r->narrow_weight && ldexp(1, r->arith->weight_shift) > r->max_weight)
         return true;
     /* A weight is past 1 by exp's error and those of its rescales; by a fused residual in base 2.
@@ -221,7 +223,7 @@ static void columns(struct row *x, struct at_answer *to, int64_t t)
 {
     int64_t Dv = to->Dv, at = t * Dv;
     double common[WIDE];
-    at_bound_summed(x->block, blocks(x));
+    at_bound_summed(x, x->block, blocks(x));
     for (int64_t c0 = 0; c0 < Dv; c0 += WIDE) {
         const struct columns *s = &x->block[c0 / WIDE];
         at_bound_shared(x, s, common);
@@ -229,7 +231,7 @@ static void columns(struct row *x, struct at_answer *to, int64_t t)
             if (isfinite(to->out[at + c0 + c]))
                 set(to, at + c0 + c, claim(x, s, (int)c, common[c]));
     }
-    for (int64_t c = 0; c < Dv; c++) { /* last, as they change x->value */
+    for (int64_t c = 0; c < Dv; c++) { /* last, as they change x->panel */
         double mean = 0;
         if (isfinite(to->out[at + c]))
             continue;
@@ -261,7 +263,7 @@ static void weigh_row(struct row *x, struct at_answer *to, int64_t t)
     at_bound_errors(x, to->lse[t], to->lse_lo[t]);
     for (int64_t k = 0; k < x->n; k++) {
         const struct key *key = &x->key[k];
-        x->value[k] = key->factor == 0 ? x->zero : x->store->v + key->j * x->store->wide;
+        x->panel[k] = key->factor == 0 ? x->store->zero : at_bound_value(x->store, key->j);
     }
     int64_t at = t * to->Dv;
     for (int64_t c = 0; c < to->Dv; c += WIDE)
@@ -269,9 +271,6 @@ static void weigh_row(struct row *x, struct at_answer *to, int64_t t)
             columns_at(to->out + at + c, to->out_lo + at + c, c, at_min(WIDE, to->Dv - c));
     x->summed = true;
 }
-
-/* Rows are worked on together, a few keys at a time, so that K and V are read once for all. */
-enum { NEAR = 64 };
 
 /* Rows t .. t+n of one (b, key head). */
 static void bound_rows(struct row *x, struct at_answer *to, int64_t t, int64_t n)
@@ -283,8 +282,7 @@ static void bound_rows(struct row *x, struct at_answer *to, int64_t t, int64_t n
         all_keys.hi = at_max(all_keys.hi, x[k].seen.hi);
     }
     for (int64_t j = 0; j < all_keys.hi; j += NEAR)
-        for (int64_t k = 0; k < n; k++)
-            at_bound_scores(&x[k], (struct at_span){j, j + NEAR});
+        at_bound_scores(x, n, (struct at_span){j, j + NEAR});
     for (int64_t k = 0; k < n; k++) {
         at_bound_close(&x[k]);
         weigh_row(&x[k], to, t + k);

@@ -1,5 +1,5 @@
-/* A row of k against the query, for Lemma 1 of docs/bounds.md: q k in two doubles, A = sum|q k|,
- * and what underflow may take of its products. SPDX-License-Identifier: MIT */
+/* A row of k against the query, for Lemma 1 of docs/bounds.md: q k in one double or in two, A =
+ * sum|q k|, and what underflow may take of its products. SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include "lanes.h"
 
@@ -70,4 +70,32 @@ struct inner at_bound_dot(const struct row *x, const double *k, double size, dou
     if (add_sizes(x, k, size, &to))
         add_lost(x, k, size, left, &to);
     return to;
+}
+
+/* -- In double -----------------------------------------------------------------------------------
+ */
+
+AT_CLONES void at_bound_dots(const struct store *s, int64_t j, int64_t n)
+{
+    const double *restrict q = s->q, *restrict size = s->q_size;
+    for (int64_t t = 0; t < n; t += 2) { /* two keys hide the latency of each other's sums */
+        const double *restrict k0 = s->k + (j + t) * s->deep;
+        const double *restrict k1 = t + 1 < n ? k0 + s->deep : k0;
+        double s0[ROWS] = {0}, s1[ROWS] = {0}, a0[ROWS] = {0}, a1[ROWS] = {0};
+        for (int64_t c = 0; c < s->deep; c++) {
+            double y0 = k0[c], y1 = k1[c], z0 = fabs(y0), z1 = fabs(y1);
+#pragma omp simd
+            for (int i = 0; i < ROWS; i++) {
+                double x = q[c * ROWS + i], y = size[c * ROWS + i];
+                s0[i] = fma(x, y0, s0[i]), a0[i] = fma(y, z0, a0[i]);
+                s1[i] = fma(x, y1, s1[i]), a1[i] = fma(y, z1, a1[i]);
+            }
+        }
+        double *dot = s->dot + t * ROWS, *raw = s->raw + t * ROWS;
+#pragma omp simd
+        for (int i = 0; i < ROWS; i++) {
+            dot[i] = s0[i], raw[i] = a0[i];
+            dot[ROWS + i] = s1[i], raw[ROWS + i] = a1[i];
+        }
+    }
 }

@@ -13,34 +13,94 @@
 #include "bound.h"
 #include <stdlib.h>
 
+/* -- Lemma 2 ------------------------------------------------------------------------------------
+ */
+
 static int ascending(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
 }
 
+static void sort_few(double *x, int64_t n)
+{
+    if (n > 32) {
+        qsort(x, (size_t)n, sizeof *x, ascending);
+        return;
+    }
+    for (int64_t t = 1; t < n; t++) {
+        double y = x[t];
+        int64_t at = t;
+        for (; at > 0 && x[at - 1] > y; at--)
+            x[at] = x[at - 1];
+        x[at] = y;
+    }
+}
+
+/* The bucket of a number, no lower than that of any smaller one. */
+static int64_t bucket(const struct ranks *b, double x)
+{
+    double at = (x - b->low) * b->scale;
+    return at > 0 ? at < (double)b->n ? (int64_t)at : b->n : 0;
+}
+
+/* x in ascending order by way of buckets of equal width, about as many as numbers: those of one
+ * bucket are sorted by themselves, and rivals() need look nowhere else. */
+static void sort(struct ranks *b, double *x, int64_t n, double *space)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t t = 0; t < n; t++) {
+        low = x[t] < low ? x[t] : low;
+        high = x[t] > high ? x[t] : high;
+    }
+    double scale = (double)n / (high - low);
+    *b = (struct ranks){n, low, scale < INFINITY ? scale : 0, b->start};
+    memset(b->start, 0, (size_t)(n + 2) * sizeof *b->start);
+    for (int64_t t = 0; t < n; t++) {
+        space[t] = x[t];
+        b->start[bucket(b, x[t]) + 1]++;
+    }
+    for (int64_t k = 0; k <= n; k++)
+        b->start[k + 1] += b->start[k];
+    for (int64_t t = 0; t < n; t++) /* each start moves to its bucket's end, and back below */
+        x[b->start[bucket(b, space[t])]++] = space[t];
+    memmove(b->start + 1, b->start, (size_t)(n + 1) * sizeof *b->start);
+    b->start[0] = 0;
+    for (int64_t k = 0; k <= n; k++)
+        sort_few(x + b->start[k], b->start[k + 1] - b->start[k]);
+}
+
+/* Where its computed score may lie. */
+static double highest(const struct key *k) { return k->s + (k->s_lo + k->D + k->sigma); }
+
+static double lowest(const struct key *k) { return k->s + (k->s_lo - k->D - k->sigma); }
+
 /* Scores in order of s + D, and l. */
 static void rank(struct row *x, double lse)
 {
-    long double M = -INFINITY;
+    double M = -INFINITY;
     for (int64_t t = 0; t < x->n; t++) {
-        const struct key *k = &x->key[t];
-        M = fmaxl(M, k->s);
-        x->sorted[t] = (double)(k->s + k->D + k->sigma);
+        M = x->key[t].s > M ? x->key[t].s : M;
+        x->sorted[t] = highest(&x->key[t]);
     }
-    qsort(x->sorted, (size_t)x->n, sizeof *x->sorted, ascending);
+    sort(&x->store->ranks, x->sorted, x->n, x->store->space);
     x->top = x->sorted[x->n - 1];
-    x->l = fmin((double)x->n, fmax(1, (double)expl(lse - M))); /* an lse of 2^126 knows no better */
+    x->l = fmin((double)x->n, fmax(1, exp(lse - M))); /* an lse of 2^126 knows no better */
 }
 
-/* Lemma 2: how many keys may score above key k. */
-static double rivals(const struct row *x, const struct key *k)
+/* Lemma 2: how many keys may score above key k; once past `most`, any such number. */
+static double rivals(const struct row *x, const struct key *k, double most)
 {
-    double low = (double)(k->s - k->D - k->sigma);
-    const double *from = x->sorted; /* without a branch on data: all before `from` are <= low */
-    for (int64_t n = x->n; n > 0; n -= (n + 1) / 2)
+    double low = lowest(k);
+    int64_t past = x->n - 2 - (int64_t)most;
+    if (past >= 0 && x->sorted[past] > low)
+        return most + 1;
+    const struct ranks *b = &x->store->ranks;
+    int64_t in = bucket(b, low), n = b->start[in + 1] - b->start[in];
+    const double *from = x->sorted + b->start[in]; /* all before `from` are <= low */
+    for (; n > 0; n -= (n + 1) / 2)
         from += from[(n + 1) / 2 - 1] <= low ? (n + 1) / 2 : 0;
-    bool itself = (double)(k->s + k->D + k->sigma) > low;
+    bool itself = highest(k) > low;
     return (double)(x->n - (from - x->sorted) - itself);
 }
 
@@ -75,8 +135,8 @@ static void join_by_lse(const struct row *x, struct key *k)
 {
     const struct rule *r = x->r;
     double levels = (double)at_max(1, r->arith->joins), ln_n = log((double)x->n);
-    double size = fmax(fabs(x->top), (double)fabsl(k->s) + k->D) + ln_n + 1;
-    double distance = x->top - (double)k->s + k->D + ln_n + 1;
+    double size = fmax(fabs(x->top), fabs(k->s) + k->D) + ln_n + 1;
+    double distance = x->top - k->s + k->D + ln_n + 1;
     double stored = r->eps * size + r->log * (ln_n + 1), factor = r->eps * distance + r->one_exp;
     k->E += levels * (stored + factor) * WIDER;
     k->R = also(k->R, expm1(levels * (stored + factor)) * WIDER);
@@ -98,11 +158,11 @@ static void key_errors(struct row *x, struct key *k)
 {
     const struct rule *r = x->r;
     const struct at_arith *arith = r->arith;
-    double above = rivals(x, k), eps = r->eps_sum;
+    double above = rivals(x, k, x->rescales), eps = r->eps_sum;
     /* An exp(0) that is not 1 rescales also where the maximum stays. */
     double T = arith->inexact_one ? x->rescales : fmin(x->rescales, above);
     bool one = stays_one(x, above);
-    double distance = x->top - (double)k->s + k->D + k->sigma;
+    double distance = x->top - k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
     double weight = one ? 0 : r->eps_weight,
            own = k->factor == 0 || power_of_two(k->factor) ? 0 : 0x1p-51;
@@ -110,7 +170,7 @@ static void key_errors(struct row *x, struct key *k)
     if (!one)
         k->E += r->argument * distance + (T + 1) * (r->one_exp + r->tiny);
     if (arith->fused && T > 0) /* m log2 e is rounded, and differently under each m */
-        k->E += 2 * r->eps * fmax(fabs(x->top), (double)fabsl(k->s) + k->D);
+        k->E += 2 * r->eps * fmax(fabs(x->top), fabs(k->s) + k->D);
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
     k->R = growth(x->depth + T, r->eps_total);
@@ -126,16 +186,13 @@ static void key_errors(struct row *x, struct key *k)
     k->E *= WIDER, k->S *= WIDER;
 }
 
-/* What underflow can take from a key, absolutely. */
-static void underflow(struct row *x, int64_t t)
+/* What underflow can take from a key, absolutely; past: what its weight is divided by, ln. */
+static void underflow(struct row *x, int64_t t, double past)
 {
     const struct rule *r = x->r;
     struct key *k = &x->key[t];
-    double ln_l = r->arith->normalised ? log(x->l) : 0; /* P is divided by l */
-    double low = (double)k->s - x->top - 2 * k->E - ln_l - 1 -
-                 log(x->common); /* the least ln of its weight */
-    double normal = log(r->edge / 2);
-    k->gone = low < normal;
+    double low = k->s - x->top - 2 * k->E - past; /* the least ln of its weight */
+    k->gone = low < r->ln_normal;
     x->lost_y[t] = k->gone ? (x->rescales + 1) * r->tiny : 0;
     x->lost_v[t] = r->arith->normalised && k->gone ? r->tiny : 0;
     if (r->narrow_weight && low < r->ln_weight) {
@@ -148,6 +205,21 @@ static void underflow(struct row *x, int64_t t)
 /* -- Weights -------------------------------------------------------------------------------------
  */
 
+/* One key, whatever E. */
+static void range(struct row *x, int64_t t, bool direct)
+{
+    const struct key *k = &x->key[t];
+    double high = k->ln_p + k->eta, p = exp(high - x->shift);
+    double most = exp(fmin(high + k->E - x->shift, direct ? 200 : 700));
+    double least = exp(k->ln_p - k->eta - x->shift - k->E);
+    x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
+    x->down[t] = direct ? least : p * -expm1(-k->E);
+    x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */
+    x->below += least;
+    x->up_sum += direct ? exp(high + k->E - x->largest) : x->up[t];
+    x->down_sum += x->down[t];
+}
+
 /* p and its range under E. The bound takes p from s, whose own error eta widens it outward: up,
  * down and priv are upper bounds, below a lower one. Where E leaves little of W-, or e^E is no
  * double, the range is kept as the two weights themselves, all scaled alike: the surest least
@@ -156,48 +228,48 @@ static void underflow(struct row *x, int64_t t)
 static void weights(struct row *x, bool direct, double shift)
 {
     x->direct = direct, x->shift = shift;
-    x->below = x->up_sum = x->down_sum = x->R_mean = x->R_max = 0;
+    x->below = x->up_sum = x->down_sum = x->R_mean = x->R_max = x->S_max = 0;
+    x->has_few = false;
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *k = &x->key[t];
-        double high = k->ln_p + k->eta - shift, p = exp(high);
-        double most = exp(fmin(k->ln_p + k->eta + k->E - shift, direct ? 200 : 700));
-        double least = exp(k->ln_p - k->eta - shift - k->E);
-        x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
-        x->down[t] = direct ? least : p * -expm1(-k->E);
-        x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */
-        x->below += least;
-        x->up_sum += direct ? exp(k->ln_p + k->eta + k->E - x->largest) : x->up[t];
-        x->down_sum += x->down[t];
+        if (direct || !(k->E <= 0x1p-7) || !(k->eta <= 0x1p-20)) {
+            range(x, t, direct);
+            continue;
+        }
+        double E = k->E, p = exp(k->ln_p) * (1 + k->eta); /* to within eta^2/2 */
+        double down = E * (1 - E * (1. / 2 - E / 6));     /* 1 - e^-E, and more */
+        x->up[t] = p * small_expm1(E), x->down[t] = p * down;
+        x->priv[t] = p + x->up[t];
+        x->below += p * (1 - 3 * k->eta) * (1 - down);
+        x->up_sum += x->up[t], x->down_sum += x->down[t];
     }
     x->below /= WIDER;
     for (int64_t t = 0; t < x->n; t++) { /* no key's share of sum w is more than 1 */
         double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
         x->R_mean += share * x->key[t].R;
         x->R_max = fmax(x->R_max, x->key[t].R);
+        x->S_max = fmax(x->S_max, x->key[t].S);
         x->share[t] = share;
         x->priv[t] = share * x->key[t].S;
-        x->few[t] = INFINITY;
     }
 }
 
 /* -- Few heavy keys ------------------------------------------------------------------------------
  */
 
-/* What an error has besides its additions: (1+all) = (1+additions)(1+rest). */
-static double besides(double all, double additions)
-{
-    return fmax(0, (all - additions) / (1 + additions)) + 0x1p-40 * all;
-}
-
 /* How many weights are at least 2^-k of 1, k = 0..SCALES-1, and what the others weigh, and the k
  * where a sum errs least: additions of that many, and once more than all that the others are worth.
  */
 enum { SCALES = 64 };
 
-static double lightest(const struct row *x, double *additions)
+struct split {
+    double least, additions, error; /* the lightest heavy weight; sums of two such; of l in all */
+};
+
+static struct split split(const struct row *x)
 {
-    double many[SCALES] = {0}, mass[SCALES + 1] = {0}, best = INFINITY, at = 0, heavy = 0,
-           light = 0;
+    double many[SCALES] = {0}, mass[SCALES + 1] = {0}, heavy = 0, light = 0;
+    struct split best = {0, 0, INFINITY};
     for (int64_t t = 0; t < x->n; t++) {
         int k = x->share[t] > 0 ? -ilogb(x->share[t]) : SCALES;
         k = k < 0 ? 0 : k;
@@ -210,10 +282,10 @@ static double lightest(const struct row *x, double *additions)
     for (int k = 0; k < SCALES; k++) {
         heavy += many[k], light -= mass[k];
         double error = growth(fmax(0, heavy - 1), x->r->eps_sum) + fmax(0, light);
-        if (heavy > 0 && error < best)
-            best = error, at = ldexp(1, -k), *additions = fmin(heavy - 1, x->depth);
+        if (heavy > 0 && error < best.error)
+            best = (struct split){ldexp(1, -k), fmin(heavy - 1, x->depth), error};
     }
-    return at;
+    return best;
 }
 
 /* The error of a rounded sum is no more than either of its terms. So of any tree over K heavy keys
@@ -223,23 +295,40 @@ static void few(struct row *x)
 {
     const struct rule *r = x->r;
     const struct at_arith *k = r->arith;
-    double additions = 0, R = 0, S = 0, l = 0;
-    if (x->direct || x->n < 3 || k->truncates || k->flush || k->lse_merge || k->product_eps > 0 ||
-        k->total || r->finer || r->narrow_sum)
+    double R = 0, S = 0, l = 0;
+    if (x->direct || x->n < 3 || !(x->R_max < 1) || k->truncates || k->flush || k->lse_merge ||
+        k->product_eps > 0 || k->total || r->finer || r->narrow_sum)
         return;
-    double all = growth(x->depth, r->eps_sum), least = lightest(x, &additions);
-    double heavy = growth(additions, r->eps_sum),
+    double all = growth(x->depth, r->eps_sum);
+    struct split best = split(x);
+    double heavy = growth(best.additions, r->eps_sum),
            light = heavy + 1 + growth(3 * x->depth, r->eps_sum);
     for (int64_t t = 0; t < x->n; t++) {
         R = fmax(R, besides(x->key[t].R, all));
         S = fmax(S, besides(x->key[t].S, all));
     }
     for (int64_t t = 0; t < x->n; t++) {
-        double sums = x->share[t] < least ? light : heavy;
+        double sums = x->share[t] < best.least ? light : heavy;
         l += x->share[t] * (besides(x->key[t].R, all) + (1 + R) * sums);
         x->few[t] = x->share[t] * (besides(x->key[t].S, all) + (1 + S) * sums);
     }
     x->R_mean = fmin(x->R_mean, l * WIDER);
+    x->has_few = true;
+}
+
+/* May the sums over the keys take the short way (bound_sum.c)? With E <= 2^-4 rise and fall are at
+ * most 2 sinh(E) of the range of v, divided by 1 - down_sum. */
+static void shorten(struct row *x)
+{
+    x->fine = !x->direct && x->up_sum <= 0x1p-8;
+    for (int64_t t = 0; t < x->n && x->fine; t++) {
+        double factor = x->key[t].factor;
+        x->fine = x->key[t].E <= 0x1p-4 && (factor == 1 || factor == 0);
+    }
+    for (int64_t t = 0; t < x->n && x->fine; t++) {
+        double up = x->up[t], down = x->down[t];
+        x->up[t] = (up + down) / 2, x->down[t] = (up - down) / 2;
+    }
 }
 
 void at_bound_errors(struct row *x, double lse, double lse_lo)
@@ -251,12 +340,12 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     x->sums_lost = false;
     rank(x, lse);
     path(x);
+    double past = (arith->normalised ? log(x->l) : 0) + 1 + log(x->common); /* P divided by l */
     for (int64_t t = 0; t < x->n; t++) {
         struct key *k = &x->key[t];
         key_errors(x, k);
-        underflow(x, t);
-        long double ln_p = (k->s - lse) - lse_lo;
-        k->ln_p = (double)ln_p;
+        underflow(x, t, past);
+        k->ln_p = (k->s - lse) + (k->s_lo - lse_lo);
         k->eta = k->sigma + 0x1p-50 * fabs(k->ln_p) + 0x1p-100 * fabs(lse);
         x->largest = fmax(x->largest, k->ln_p + k->eta + k->E);
         surest = fmax(surest, k->ln_p - k->eta - k->E);
@@ -265,6 +354,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     if (!(x->below >= 0.5 && x->largest < 600))
         weights(x, true, surest);
     few(x);
+    shorten(x);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
     double factor = x->key[0].factor;
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);

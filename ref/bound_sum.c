@@ -18,7 +18,7 @@ AT_CLONES static void add_spread(const struct row *x, int64_t from, int64_t to, 
     for (int c = 0; c < WIDE; c++)
         rise[c] = s->rise[c], fall[c] = s->fall[c], hi[c] = s->hi[c], lo[c] = s->lo[c];
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c;
+        const double *restrict v = x->panel[t] + s->c * NEAR;
         double factor = x->key[t].factor, up = x->up[t], down = x->down[t];
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
@@ -40,8 +40,9 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
         most[c] = s->most[c], least[c] = s->least[c];
     }
     for (int64_t t = from; t < to; t++) {
-        const double *restrict v = x->value[t] + s->c;
-        double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t], heavy = x->few[t];
+        const double *restrict v = x->panel[t] + s->c * NEAR;
+        double factor = x->key[t].factor, S = x->key[t].S, share = x->priv[t];
+        double heavy = x->has_few ? x->few[t] : 0;
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
             double y = v[c] * factor, size = fabs(y), z = S * size;
@@ -58,6 +59,55 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     }
 }
 
+/* Where every E is small, with up and down as half the sum and half the difference of a weight's
+ * rise and fall: rise, fall = sum up |y| +- sum down y, y = v - hi. What lo adds, and the
+ * cancellation, finish_fine charges. The range of v is not asked for: the sums are far inside. */
+AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct columns *s, bool few)
+{
+    const double *restrict hi = s->hi;
+    double mean[WIDE] = {0}, half[WIDE] = {0}, priv[WIDE] = {0}, part[WIDE] = {0};
+    double most[WIDE] = {0};
+    for (int64_t t = from; t < to; t++) {
+        const double *restrict v = x->panel[t] + s->c * NEAR;
+        double up = x->up[t], down = x->down[t], share = x->priv[t], heavy = few ? x->few[t] : 0;
+#pragma omp simd
+        for (int c = 0; c < WIDE; c++) {
+            double size = fabs(v[c]), y = v[c] - hi[c];
+            mean[c] = fma(up, fabs(y), mean[c]);
+            half[c] = fma(down, y, half[c]);
+            priv[c] = fma(share, size, priv[c]);
+            part[c] = few ? fma(heavy, size, part[c]) : 0;
+            most[c] = size > most[c] ? size : most[c];
+        }
+    }
+#pragma omp simd
+    for (int c = 0; c < WIDE; c++) {
+        s->rise[c] += mean[c], s->fall[c] += half[c];
+        s->priv[c] += priv[c], s->few[c] += part[c];
+        s->size[c] = most[c] > s->size[c] ? most[c] : s->size[c];
+    }
+}
+
+AT_CLONES static void add_fine(const struct row *x, int64_t from, int64_t to, struct columns *s)
+{
+    if (x->has_few)
+        add_small(x, from, to, s, true);
+    else
+        add_small(x, from, to, s, false);
+}
+
+static void finish_fine(const struct row *x, struct columns *s)
+{
+    for (int c = 0; c < WIDE; c++) {
+        double mean = s->rise[c], half = s->fall[c];
+        double off = (double)(x->n + 8) * 0x1p-51 * mean + fabs(s->lo[c]) * x->up_sum;
+        s->rise[c] = mean + half + off;
+        s->fall[c] = mean - half + off;
+        s->most[c] = INFINITY, s->least[c] = -INFINITY;
+        s->priv_max[c] = x->S_max * s->size[c];
+    }
+}
+
 /* The range of v becomes that of v - o: rounding is monotone. */
 static void finish(struct columns *s)
 {
@@ -70,7 +120,7 @@ static void finish(struct columns *s)
 
 static void add_lost(const struct row *x, int64_t t, struct columns *s)
 {
-    const double *v = x->value[t] + s->c;
+    const double *v = x->panel[t] + s->c * NEAR;
     for (int c = 0; c < WIDE; c++) {
         double vc = v[c] * x->key[t].factor;
         s->lost[c] += x->lost_y[t] * fabs(vc - s->hi[c]) + x->lost_v[t] * fabs(vc);
@@ -81,6 +131,10 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
 {
     int64_t to = at_min(x->n, from + n);
     for (int64_t k = 0; k < blocks && from < to; k++) {
+        if (x->fine) {
+            add_fine(x, from, to, s + k);
+            continue;
+        }
         add_spread(x, from, to, s + k);
         add_sizes(x, from, to, s + k);
     }
@@ -89,10 +143,16 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
             add_lost(x, t, s + k);
 }
 
-void at_bound_summed(struct columns *s, int64_t blocks)
+void at_bound_summed(const struct row *x, struct columns *s, int64_t blocks)
 {
-    for (int64_t k = 0; k < blocks; k++)
-        finish(s + k);
+    for (int64_t k = 0; k < blocks; k++) {
+        for (int c = 0; c < WIDE; c++)
+            s[k].few[c] = x->has_few ? s[k].few[c] : INFINITY;
+        if (x->fine)
+            finish_fine(x, s + k);
+        else
+            finish(s + k);
+    }
 }
 
 /* -- The shared part
@@ -110,7 +170,7 @@ AT_CLONES static struct pass evaluate(const struct row *x, const struct columns 
     struct pass f = {{0}, {0}, {0}};
     double other = x->direct ? 1 : -1;
     for (int64_t j = 0; j < x->n; j++) {
-        const double *v = x->value[j] + s->c;
+        const double *v = x->panel[j] + s->c * NEAR;
         double factor = x->key[j].factor, up = x->up[j], down = x->down[j];
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {

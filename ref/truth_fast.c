@@ -13,7 +13,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-enum { ENOUGH = 64, EXACT = INT16_MAX, JOB = 128 }; /* least bits; rows that share decoded keys */
+enum { ENOUGH = 56, EXACT = INT16_MAX, JOB = 128 }; /* least bits; rows that share decoded keys */
 
 /* -- Is this machine what the lemmas suppose? ---------------------------------------------------
  */
@@ -46,7 +46,7 @@ static bool decide(struct dd x, double e, struct answer *to)
     }
     double w = e * (1 + 0x1p-40) + 0x1p-105 * fabs(x.h);
     double below = x.h + (x.l - w), above = x.h + (x.l + w);
-    if (!(below == above) || !(fabs(below) >= 0x1p-900) || !(w < fabs(below) * 0x1p-64))
+    if (!(below == above) || !(fabs(below) >= 0x1p-900) || !(w < fabs(below) * 0x1p-56))
         return false;
     int bits = ilogb(below) - ilogb(w) - 1; /* w < 2^-bits |hi| */
     *to = (struct answer){below, (x.h - below) + x.l, (int16_t)bits};

@@ -24,22 +24,29 @@ static int with_fault(const char *fault, const char *more)
 
 /* -- Kernels that are right ------------------------------------------------------------------- */
 
-START_TEST(the_templates_pass_and_refuse_what_they_do_not_compute)
+START_TEST(the_templates_pass_refuse_what_they_do_not_compute_and_fail_with_a_fault)
 {
-    static const char *const name[] = {"c", "cpp", "rust"};
+    static const char *const name[] = {"c", "cpp", "rs"};
     struct made *m = made_plain();
     made_add(m, "sink", AT_F32, 1, EXTENTS(2));
-    const char *other = made_file(m, "sink.safetensors", META);
+    const char *other = made_file(m, "sink.safetensors", META), *mine = plain();
+    const char *exact = made_path("exact"); /* lengths, windows, causality among them */
+    STATUS(0, "generate exact --shape 2,4,2,40,40,16,16 --dtype fp32 --tile 16 -o %s", exact);
     for (int k = 0; k < 3; k++) {
         if (access(object(name[k]), R_OK) != 0 && k == 2) {
             printf("skipped: no rustc, so no kernel in Rust\n");
             continue;
         }
-        STATUS(0, "check %s %s --arith fp32", object(name[k]), plain());
+        STATUS(0, "check %s %s --arith fp32", object(name[k]), mine);
         SAYS("rows judged 8 of 8");
         SAYS("mine");
+        STATUS(0, "check %s %s/*.safetensors", object(name[k]), exact);
         STATUS(3, "check %s %s --arith fp32", object(name[k]), other);
         SAYS("undecided: not served: this is legal but not served here");
+        char broken[20];
+        snprintf(broken, sizeof broken, "%s_broken", name[k]);
+        STATUS(1, "check %s %s --arith fp32", object(broken), mine);
+        SAYS("the scale is applied twice");
     }
 }
 END_TEST
@@ -218,7 +225,7 @@ int main(void)
 {
     TCase *t = tcase_create("plugin");
     tcase_add_checked_fixture(t, NULL, made_clean);
-    tcase_add_test(t, the_templates_pass_and_refuse_what_they_do_not_compute);
+    tcase_add_test(t, the_templates_pass_refuse_what_they_do_not_compute_and_fail_with_a_fault);
     tcase_add_test(t, a_kernel_is_held_to_the_arithmetic_that_it_states);
     tcase_add_test(t, attend_alone_is_enough_and_an_out_of_the_compute_type_is_asked_for_second);
     tcase_add_test(t, run_writes_the_result_of_a_shared_object);

@@ -29,7 +29,7 @@ static bool same(double hi, double lo, double fast_hi, double fast_lo, int bits)
     if (memcmp(&hi, &fast_hi, 8) != 0)
         return false;
     return !isfinite(hi) || bits >= 106 ||
-           (bits >= 64 && fabs(lo - fast_lo) <= ldexp(fabs(hi), -bits) + fabs(hi) * 0x1p-105);
+           (bits >= 56 && fabs(lo - fast_lo) <= ldexp(fabs(hi), -bits) + fabs(hi) * 0x1p-105);
 }
 
 static bool same_row(const struct at_answer *x, const struct at_answer *y, int64_t t)
