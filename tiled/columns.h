@@ -4,7 +4,7 @@
  *     dots()    s[r] = k_j . q_r in 16 chains over columns, added in halves, as at_dot does
  *     gather()  u_r = (a u_r + sum_j p_rj v_j) + 0 over C columns of R rows, j in order from zero
  *
- * Eight or more vectors in flight cover the latency of two pipes. Arrays are small and their
+ * Eight vectors in flight cover the latency of two pipes. Arrays are small and their
  * indices literal, or gcc would keep them in memory. Not here: which keys, which rows (decode.c).
  *
  * SPDX-License-Identifier: MIT */
@@ -13,19 +13,19 @@
 
 #include "tiled.h"
 
-/* R rows of KEYS keys in dots, R rows of C columns in gather: 16 of 32 registers of 512 bits, 8 of
- * 16 of 256 bits. */
+/* R rows of KEYS keys in dots, R rows of C columns in gather: eight vectors of 512 or 256 bits. */
 #if defined(__AVX512F__)
-enum { C = 256 / sizeof(at_real), KEYS = 4 };
+enum { C = 128 / sizeof(at_real), KEYS = 2 };
 #else
 enum { C = 64 / sizeof(at_real), KEYS = 1 };
 #endif
 enum { CHAINS = 16, R = AT_BITS == 32 ? 4 : 2, LINE = 64 / sizeof(at_real) };
+enum { AHEAD = 8 };
 
 #define COLUMNS(n) _Pragma("omp simd") for (int c = 0; c < n; c++)
 #define INLINE static inline __attribute__((always_inline))
 
-/* Asks for a row's memory: a value wanted after the softmax. */
+/* Asks for a row's memory: a value wanted after the softmax, a key wanted soon (1.6 times). */
 INLINE void hint(const at_real *row, int64_t n)
 {
     for (int64_t c = 0; c < n; c += LINE)
@@ -101,19 +101,16 @@ INLINE void sums(int rows, int64_t n, const at_real *p, int64_t bc, at_real *l)
         l[r] = t[r];
 }
 
-/* u[r] takes in sum_j p[r][j] v_j over columns [c0, c0+columns) of `rows` rows (both
- * literal); and asks for as much of the keys to come, so that memory never rests. */
+/* u[r] takes in sum_j p[r][j] v_j over columns [c0, c0+columns) of `rows` rows (both literal). */
 INLINE void gather(int rows, int columns, int64_t n, const at_real *restrict p, int64_t bc,
-                   const at_real *const *v, const char *const *next, int64_t c0,
-                   const at_real *worth, at_real *restrict u, int64_t stride)
+                   const at_real *const *v, int64_t c0, const at_real *worth, at_real *restrict u,
+                   int64_t stride)
 {
     at_real t[R][C];
     for (int r = 0; r < rows; r++)
         COLUMNS(columns) t[r][c] = 0;
     for (int64_t j = 0; j < n; j++) {
         const at_real *restrict y = v[j] + c0;
-        for (int c = 0; c < columns; c += LINE)
-            __builtin_prefetch(next[j] + (c0 + c) * (int64_t)sizeof(at_real));
         for (int r = 0; r < rows; r++) {
             at_real w = p[r * bc + j];
             COLUMNS(columns) t[r][c] = at_fma(w, y[c], t[r][c]);

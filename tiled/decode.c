@@ -20,7 +20,6 @@ struct reader {
         *sum; /* q (rows,D), s (rows,bc), state (rows,Dv+2), sum (2 rows + Dv) */
     struct at_tally tally;
     const at_real **key, **value; /* where the tile's rows lie; k, v if converted */
-    const char **next;            /* where the next tile's keys lie */
     int64_t *list;
 };
 
@@ -43,16 +42,12 @@ static bool lies_ready(const struct at_view *x, const struct at_view *descale)
     return x->dtype == (AT_BITS == 32 ? AT_F32 : AT_F64) && x->stride[3] == 1 && !descale->data;
 }
 
-/* The rows of `keys`, and where as many after them lie: in the next split too, which is likely the
- * next task. */
 static void tile_place(struct reader *x, struct at_span keys)
 {
     const struct at_attention *a = x->a;
-    int64_t last = at_keys_of(a, &x->z, x->b) - 1;
     bool k = lies_ready(&a->k, &a->score.kscale), v = lies_ready(&a->v, &a->score.vscale);
     for (int64_t j = keys.lo; j < keys.hi; j++) {
-        int64_t t = j - keys.lo, after = at_min(j + keys.hi - keys.lo, last);
-        x->next[t] = place_of(&a->k, at_key_offset(a, &a->k, x->b, x->g, after));
+        int64_t t = j - keys.lo;
         x->key[t] = x->k + t * x->z.D;
         x->value[t] = x->v + t * x->z.Dv;
         if (k)
@@ -68,13 +63,16 @@ static void tile_place(struct reader *x, struct at_span keys)
 
 /* -- Scores ----------------------------------------------------------------------------------- */
 
-/* `keys` (a literal) keys from j on. */
-INLINE void key_scores(struct reader *x, int keys, int64_t j)
+/* `keys` (a literal) of n keys, from j on. */
+INLINE void key_scores(struct reader *x, int keys, int64_t j, int64_t n)
 {
     int64_t D = x->z.D, lanes = x->a->plan.lanes, r;
     at_real *s = x->s + j;
-    for (int k = 0; k < keys; k++)
+    for (int k = 0; k < keys; k++) {
         hint(x->value[j + k], x->z.Dv);
+        if (j + k + AHEAD < n)
+            hint(x->key[j + k + AHEAD], D);
+    }
     for (r = 0; lanes == CHAINS && r + R <= x->rows; r += R)
         dots(R, keys, D, x->q + r * D, x->key + j, s + r * x->bc, x->bc);
     for (; lanes == CHAINS && r < x->rows; r++)
@@ -88,9 +86,9 @@ static void raw_scores(struct reader *x, int64_t n)
 {
     int64_t j = 0;
     for (; j + KEYS <= n; j += KEYS)
-        key_scores(x, KEYS, j);
+        key_scores(x, KEYS, j, n);
     for (; j < n; j++)
-        key_scores(x, 1, j);
+        key_scores(x, 1, j, n);
 }
 
 /* -- A tile that every row sees --------------------------------------------------------------- */
@@ -129,10 +127,10 @@ INLINE void gather_rows(struct reader *x, int rows, int columns, int64_t n, int6
     const at_real *p = x->s + r * x->bc;
     at_real *u = x->state + r * stride + 2;
     if (rows == R)
-        gather(R, columns, n, p, x->bc, x->value, x->next, c, worth + r, u, stride);
+        gather(R, columns, n, p, x->bc, x->value, c, worth + r, u, stride);
     for (int64_t k = 0; rows < R && k < rows; k++)
-        gather(1, columns, n, p + k * x->bc, x->bc, x->value, x->next, c, worth + r + k,
-               u + k * stride, stride);
+        gather(1, columns, n, p + k * x->bc, x->bc, x->value, c, worth + r + k, u + k * stride,
+               stride);
 }
 
 static void gather_all(struct reader *x, int64_t n, const at_real *worth)
@@ -317,7 +315,7 @@ enum at_status TILED(at_decode)(const struct tiled_call *call)
     int64_t width = z.Sq * z.group * (z.Dv + 2), bc = at_min(a->plan.bc, z.Skv) + C;
     int threads = (int)at_max(1, at_min(a->plan.threads, tasks));
     at_real *states = aligned_alloc(64, (size_t)bytes);
-    const at_real **list = malloc((size_t)(4 * bc * threads) * sizeof *list);
+    const at_real **list = malloc((size_t)(3 * bc * threads) * sizeof *list);
     bool good = states && list;
 #pragma omp parallel num_threads(threads) if (good)
     {
@@ -325,9 +323,8 @@ enum at_status TILED(at_decode)(const struct tiled_call *call)
         struct reader x = {.call = call, .a = a, .z = z};
         if (good) {
             workspace(a, &z, &x, states + tasks * width + n * me);
-            x.key = list + 4 * bc * me, x.value = x.key + bc;
+            x.key = list + 3 * bc * me, x.value = x.key + bc;
             x.list = (int64_t *)(x.value + bc);
-            x.next = (const char **)(x.value + 2 * bc);
         }
 #pragma omp for schedule(dynamic)
         for (int64_t t = 0; t < tasks; t++)

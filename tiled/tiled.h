@@ -117,21 +117,11 @@ static inline void load_row(const struct at_view *x, int64_t at, const struct at
     }
 }
 
-static inline int64_t size_of(const struct at_view *x)
-{
-    return x->dtype == AT_F64 ? 8 : x->dtype == AT_F32 ? 4 : x->dtype > AT_BF16 ? 1 : 2;
-}
-
-static inline const char *place_of(const struct at_view *x, int64_t at)
-{
-    return (const char *)x->data + at * size_of(x);
-}
-
 /* Asks for a row's memory. */
 static inline void hint_row(const struct at_view *x, int64_t at)
 {
-    int64_t size = size_of(x);
-    const char *row = place_of(x, at);
+    int64_t size = x->dtype == AT_F64 ? 8 : x->dtype == AT_F32 ? 4 : x->dtype > AT_BF16 ? 1 : 2;
+    const char *row = (const char *)x->data + at * size;
     for (int64_t c = 0; c < x->dim[3] * size; c += 64)
         __builtin_prefetch(row + c);
 }
