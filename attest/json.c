@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static json_t *number(double x)
 {
@@ -90,14 +91,53 @@ static json_t *step(const struct at_judgement *j)
                      "where", where(&j->where), "rules", rules(j));
 }
 
+/* The faults that fit as well, or else the runner-up: "a, b" as a list. */
+static json_t *names(const char *text)
+{
+    json_t *list = json_array();
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        json_array_append_new(list, json_stringn(text, n));
+        text += n + strspn(text + n, ", ");
+    }
+    return list;
+}
+
+/* What explains the failure; null where nothing failed, or nobody looked (--no-diagnose). */
+static json_t *diagnosis(const struct entry *e)
+{
+    const struct at_diagnosis *d = &e->fault;
+    if (!e->diagnosed)
+        return json_null();
+    json_t *x = json_pack("{s:s, s:s, s:s, s:I, s:I}", "is",
+                          !d->known       ? "unknown"
+                          : d->arithmetic ? "arithmetic"
+                                          : "fault",
+                          "name", d->name, "what", d->known ? d->what : "", "rows",
+                          (json_int_t)d->rows, "tried", (json_int_t)d->tried);
+    if (d->known && d->arithmetic) {
+        json_object_set_new(x, "ratio", number(d->ratio));
+        return x;
+    }
+    json_object_update_new(x, json_pack("{s:[I,I], s:[I,I], s:I, s:I}", "explains",
+                                        (json_int_t)d->explained, (json_int_t)d->of,
+                                        "explains_failing", (json_int_t)d->failing,
+                                        (json_int_t)d->of_failing, "tile", (json_int_t)d->tile,
+                                        "splits", (json_int_t)d->splits));
+    json_object_update_new(x,
+                           json_pack("{s:o, s:b, s:I}", "others", names(d->other), "alike",
+                                     d->alike, "others_explain", (json_int_t)d->other_explained));
+    return x;
+}
+
 static json_t *result(const struct entry *e)
 {
     json_t *steps = json_array();
     for (int64_t k = 0; k < e->steps; k++)
         json_array_append_new(steps, step(&e->step[k]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "name", e->result->name, "verdict",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o}", "name", e->result->name, "verdict",
                      word(e->outcome), "why", e->result->why, "from", e->result->from, "held",
-                     e->held, "ladder", e->ladder, "steps", steps);
+                     e->held, "ladder", e->ladder, "diagnosis", diagnosis(e), "steps", steps);
 }
 
 void print_broken_json(const struct session *s, const char *engine, const struct outcome *x)

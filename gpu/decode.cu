@@ -15,14 +15,12 @@
  * SPDX-License-Identifier: MIT */
 #include "pairs.cuh"
 
-/* blockIdx.x: split, key head, sequence; blockIdx.y: four pairs, panel of Dv. */
+/* blockIdx: split and sequence; key head; four pairs and panel of Dv. */
 template <class F, class A>
-static __global__ void __launch_bounds__(F::NT, A::FEW ? F::BLOCKS : 1)
-    decode(const __grid_constant__ A p)
+static __global__ void __launch_bounds__(F::NT, A::FEW ? 6 : 1) decode(const __grid_constant__ A p)
 {
     typedef typename F::T T;
-    int Hkv = (int)p.z.Hkv, group = (int)p.z.group, bc = p.bc;
-    int n = (int)blockIdx.x, head = n / p.splits, quad = (int)blockIdx.y, c0 = 0;
+    int group = (int)p.z.group, bc = p.bc, n = (int)blockIdx.x, quad = (int)blockIdx.z, c0 = 0;
     if (!A::FEW) {
         int quads = ((int)p.z.Sq * group + F::G - 1) / F::G;
         c0 = quad / quads * F::W, quad %= quads;
@@ -32,9 +30,10 @@ static __global__ void __launch_bounds__(F::NT, A::FEW ? F::BLOCKS : 1)
     shared<at_real> Q = all.take<at_real>(F::G * width);
     shared<at_real> P = all.take<at_real>(F::G * F::KEYS);
     shared<int> hidden = all.take<int>(F::G * F::KEYS);
-    shared<T> K = all.take<T>(F::STAGES * F::KEYS * F::LD);
-    shared<T> V = all.take<T>(F::STAGES * F::KEYS * F::W);
-    struct quad w = {head / Hkv, head % Hkv, quad * F::G, 0, n - head * p.splits};
+    shared<T> K = all.take<T>(F::KEYS * F::LD);
+    shared<T> V = all.take<T>(F::KEYS * F::W);
+    int b = n < p.splits ? 0 : n / p.splits; /* a division is long */
+    struct quad w = {b, (int)blockIdx.y, quad * F::G, 0, n - b * p.splits};
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32,
         key = (int)threadIdx.x % F::KEYS;
     int first = (int)threadIdx.x / F::KEYS * F::HT;
@@ -43,57 +42,52 @@ static __global__ void __launch_bounds__(F::NT, A::FEW ? F::BLOCKS : 1)
     cudaTriggerProgrammaticLaunchCompletion(); /* merge may be put in place; it waits for us */
 #endif
     struct range cut = {p.cut[w.split], p.cut[w.split + 1]};
-    int most = (int)at_min(w.x0 + F::G, w.pairs) - 1,
-        x = w.x0 + warp; /* the last pair, the warp's */
-    struct range one = keys_of(&p, w.b, row_of(p, w.x0)), last = keys_of(&p, w.b, row_of(p, most));
-    struct range block = {(int)at_max(one.lo, cut.lo), (int)at_min(last.hi, cut.hi)}, own = {0, 0};
+    int most = (int)at_min(w.x0 + F::G, w.pairs) - 1, i0 = row_of(p, w.x0), i1 = row_of(p, most);
+    struct range one = keys_of(&p, w.b, i0), last = i1 == i0 ? one : keys_of(&p, w.b, i1);
+    struct range block = {(int)at_max(one.lo, cut.lo), (int)at_min(last.hi, cut.hi)}, own = one;
     if (most < w.x0)
         block.hi = block.lo;
     if (block.lo >= block.hi && p.splits > 1)
         return; /* merge does not ask for it */
-    if (A::FEW && x < w.pairs)
-        own = keys_of(&p, w.b, row_of(p, x));
-    own.lo = (int)at_max(own.lo, cut.lo), own.hi = (int)at_min(own.hi, cut.hi);
     auto k = k_of<T>(p, w.b, w.g), v = v_of<T>(p, w.b, w.g);
     at_real m = -(at_real)INFINITY, l = 0, u[4] = {};
     int j0 = block.lo / bc * bc, column = 4 * (lane % (F::W / 4));
-#pragma unroll
-    for (int x = 0; x < F::STAGES; x++) {
-        stage<F::KEYS, F::W, F::LD, F::NT>(K + x * F::KEYS * F::LD, p, k, j0 + x * bc, block, 0);
-        stage<F::KEYS, F::W, F::W, F::NT>(V + x * F::KEYS * F::W, p, v, j0 + x * bc, block, c0);
-    }
+    stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0, block, 0);
+    stage<F::KEYS, F::W, F::W, F::NT>(V, p, v, j0, block, c0);
+    if (A::FEW && i1 != i0)
+        own = keys_of(&p, w.b, row_of(p, w.x0 + warp));
+    own.lo = (int)at_max(own.lo, cut.lo), own.hi = (int)at_min(own.hi, cut.hi);
     queries<F>(Q, p, w, width);
-    for (int turn = 0; j0 < block.hi; j0 += bc, turn = (turn + 1) % F::STAGES) { /* key tiles */
-        shared<T> Kt = K + turn * F::KEYS * F::LD, Vt = V + turn * F::KEYS * F::W;
+    for (; j0 < block.hi; j0 += bc) { /* key tiles */
         at_real s[F::HT] = {}, lt = 0, ut[4] = {};
         bool whole = j0 >= at_max(last.lo, cut.lo) && j0 + F::KEYS <= at_min(one.hi, cut.hi) &&
                      bc == F::KEYS && simple(p);
-        wait_copies<2 * F::STAGES - 1>();
+        wait_copies<1>();
         __syncthreads(); /* K is here */
-        products<F>(s, Q + first * width, Kt + key * F::LD, width);
+        products<F>(s, Q + first * width, K + key * F::LD, width);
         for (int d = F::W; d < width; d += F::W) { /* panels of columns */
             __syncthreads();                       /* the panel before is read */
-            stage<F::KEYS, F::W, F::LD, F::NT>(Kt, p, k, j0, block, d);
+            stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0, block, d);
             wait_copies<0>();
             __syncthreads(); /* this one is here */
-            products<F>(s, Q + (first * width + d), Kt + key * F::LD, width);
+            products<F>(s, Q + (first * width + d), K + key * F::LD, width);
         }
         finished<F>(P, hidden, s, p, w, key, first, j0, cut, whole);
         __syncthreads(); /* scores are here, K is read */
-        stage<F::KEYS, F::W, F::LD, F::NT>(Kt, p, k, j0 + F::STAGES * bc, block, 0);
+        stage<F::KEYS, F::W, F::LD, F::NT>(K, p, k, j0 + bc, block, 0);
         at_real worth =
             weights<F>(P + warp * F::KEYS, hidden + warp * F::KEYS, m, p, w, j0, own, whole);
-        wait_copies<2 * F::STAGES - 1>();
+        wait_copies<1>();
         __syncthreads(); /* weights and V are here */
         if (whole)
-            weigh<F, false>(ut, lt, P + warp * F::KEYS, Vt + column);
+            weigh<F, false>(ut, lt, P + warp * F::KEYS, V + column);
         else
-            weigh<F, true>(ut, lt, P + warp * F::KEYS, Vt + column);
+            weigh<F, true>(ut, lt, P + warp * F::KEYS, V + column);
         l = at_take(worth, l, lt);
         for (int c = 0; c < 4; c++)
             u[c] = at_take(worth, u[c], ut[c]);
         __syncthreads(); /* V and P are read */
-        stage<F::KEYS, F::W, F::W, F::NT>(Vt, p, v, j0 + F::STAGES * bc, block, c0);
+        stage<F::KEYS, F::W, F::W, F::NT>(V, p, v, j0 + bc, block, c0);
     }
     wait_copies<0>();
     struct at_row row = {m, l, u};
@@ -107,12 +101,12 @@ template <class F, class A> static enum at_status both(const A &p)
     int64_t quads = (p.z.Sq * p.z.group + F::G - 1) / F::G, panels = (p.z.Dv + F::W - 1) / F::W;
     int64_t width = (p.z.D + F::W - 1) / F::W * F::W, real = sizeof(at_real);
     int64_t bytes = F::G * (width + F::KEYS) * real + F::G * F::KEYS * 4 +
-                    F::STAGES * F::KEYS * (F::LD + F::W) * (int64_t)sizeof(typename F::T);
-    enum at_status status = launch(p, decode<F, A>, "decode", p.splits * p.z.Hkv * p.z.B,
-                                   quads * panels, 1, F::NT, (int)bytes);
+                    F::KEYS * (F::LD + F::W) * (int64_t)sizeof(typename F::T);
+    enum at_status status = launch(p, decode<F, A>, "decode", (int64_t)p.splits * p.z.B, p.z.Hkv,
+                                   quads * panels, F::NT, (int)bytes);
     if (status == AT_OK && p.splits > 1)
         status = launch(p, merge<A>, "merge", (int64_t)p.z.B * p.z.Hq * p.z.Sq, 1, 1, 128,
-                        (4 * SPLITS + 128 * p.splits) * (int)real, true);
+                        SPLITS * 4 + (8 + 4 * SPLITS + 128 * p.splits) * (int)real, true);
     return status;
 }
 

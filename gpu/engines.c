@@ -31,7 +31,8 @@ static struct at_arith tiles(const struct at_attention *a)
                              .compute = p.compute,
                              .dot = (a->k.dim[3] + p.lanes - 1) / p.lanes + ceil_log2(p.lanes),
                              .tile = p.bc,
-                             .joins = joins + (a->score.sink.data ? 1 : 0)};
+                             .joins = joins,
+                             .ordered = true};
 }
 
 /* -- gpu: attention.cu ------------------------------------------------------------------------- */

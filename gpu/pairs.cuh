@@ -14,8 +14,6 @@ template <class T_, int W_, int KEYS_> struct form {
     static constexpr int W = W_, KEYS = KEYS_, G = 4, NT = 128, HT = G * KEYS / NT;
     static constexpr int C = sizeof(T) == 2 ? 8 : 4;   /* columns that one load brings */
     static constexpr int LD = W + 16 / (int)sizeof(T); /* eight keys' vectors fall in eight banks */
-    static constexpr int STAGES = sizeof(T) == 2 ? 2 : 1; /* tiles on their way or at work */
-    static constexpr int BLOCKS = 3;                      /* a multiprocessor's */
     static_assert(KEYS % 32 == 0 && W <= 128 && W % 8 == 0, "a warp is one pair, 4 columns a lane");
 };
 

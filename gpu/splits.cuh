@@ -46,69 +46,85 @@ static __device__ inline void store(const A &p, const struct quad &w, int warp, 
         p.u[at * p.width + c + e] = row.u[e];
 }
 
-/* Does the row see keys of split s? */
-template <class A> static __device__ inline bool some(const A &p, int s, struct range seen)
+/* The largest of the lanes before this one (y) and of all (x). */
+static __device__ inline void scan(at_real &x, at_real &y)
 {
-    return at_max(p.cut[s], seen.lo) < at_min(p.cut[s + 1], seen.hi);
+    int lane = (int)threadIdx.x % 32;
+    y = -(at_real)INFINITY;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+        at_real other = __shfl_xor_sync(~0u, x, d);
+        y = lane & d ? at_larger(y, other) : y;
+        x = at_larger(x, other);
+    }
 }
 
 /* One row a block, a column a thread: the states of its splits joined in key order, then the end.
- * A step is four numbers: the factors a and f of x = a x + f y, and y's l and m. Turn 0 goes
- * through it with no states, while decode works: it brings the instructions. */
+ * A step is the factors a and f of x = a x + f y and y's l: they need only the maxima before it, so
+ * they are found side by side. An empty split's step is 1 x + 0. Turn 0 goes through it with no
+ * states, while decode works: it brings the instructions. */
 template <class A> static __global__ void merge(const __grid_constant__ A p)
 {
     constexpr int NT = 128, E = 16 / sizeof(at_real), PIECES = NT / E;
     int n = (int)blockIdx.x, S = (int)p.z.Sq, Hq = (int)p.z.Hq, b = n / S / Hq, i = n % S;
     int t = (int)threadIdx.x, splits = p.splits, Dv = (int)p.z.Dv;
     ARENA(all);
+    shared<at_real> warps = all.take<at_real>(2 * NT / 32); /* maxima; 0: saw something, -inf */
     shared<at_real> step = all.take<at_real>(4 * SPLITS), x = all.take<at_real>(splits * NT);
+    shared<int> there = all.take<int>(SPLITS);
     struct range seen = keys_of(&p, b, i); /* empty: rows past q_len too */
+    bool some = t < splits && at_max(p.cut[t], seen.lo) < at_min(p.cut[t + 1], seen.hi);
     if (p.ragged && i >= rows_of(p, b))
         return;
+    there[t] = some;
 #pragma unroll 1
     for (int c0 = -NT; c0 < Dv; c0 += NT) { /* turn 0, panels of columns */
-        int c1 = c0 < 0 ? 0 : c0;
+        bool now = c0 >= 0;
+        int s0 = t / PIECES, c = t % PIECES * E + (now ? c0 : 0);
+        const at_real *from = p.u + ((int64_t)n * splits + s0) * p.width + c;
+        at_real m = -(at_real)INFINITY, l = 0, before, first;
+        __syncthreads(); /* what splits there are; the panel before is read */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-        if (c0 == 0)
+        if (now)
             cudaGridDependencySynchronize(); /* the splits' states are written */
 #endif
-        bool mine = c0 >= 0 && t < splits && some(p, t, seen);
-        at_real m = mine ? p.m[(int64_t)n * splits + t] : -(at_real)INFINITY;
-        at_real l = mine ? p.l[(int64_t)n * splits + t] : 0;
-#pragma unroll 1
-        for (int y = t; y < splits * PIECES; y += NT) {
-            int s = y / PIECES, c = c1 + y % PIECES * E;
-            bool there = c0 >= 0 && c < p.width && some(p, s, seen);
-            copy16(x + y * E, p.u + (there ? ((int64_t)n * splits + s) * p.width + c : 0), there);
+        if (now && some)
+            m = p.m[(int64_t)n * splits + t], l = p.l[(int64_t)n * splits + t];
+#pragma unroll 4
+        for (int s = s0; s < splits; s += NT / PIECES, from += NT / PIECES * p.width) {
+            bool is = now && c < p.width && there[s];
+            copy16(x + (s * NT + t % PIECES * E), is ? from : p.u, is);
         }
         commit();
-        step[4 * t + 2] = l, step[4 * t + 3] = m;
-        __syncthreads(); /* maxima and sums are here */
-        at_real before = -(at_real)INFINITY;
-        bool first = true;
-#pragma unroll 4
-        for (int y = 0; y < t && y < splits; y++) {
-            before = at_larger(before, step[4 * y + 3]);
-            first = first && step[4 * y + 2] == 0;
+        at_real top = m, any = l == 0 ? -(at_real)INFINITY : 0;
+        scan(top, before), scan(any, first);
+        if (t % 32 == 0)
+            warps[t / 32] = top, warps[NT / 32 + t / 32] = any;
+        __syncthreads(); /* the warps' are here */
+        top = -(at_real)INFINITY;
+#pragma unroll
+        for (int w = 0; w < NT / 32; w++) {
+            top = at_larger(top, warps[w]);
+            before = w < t / 32 ? at_larger(before, warps[w]) : before;
+            first = w < t / 32 ? at_larger(first, warps[NT / 32 + w]) : first;
         }
-        at_real top = at_larger(before, m) + 0;
-        step[4 * t] = first || l == 0 ? 1 : at_worth(before, top);
-        step[4 * t + 1] = l == 0 ? 0 : first ? 1 : at_worth(m, top);
+        at_real to = at_larger(before, m) + 0;
+        step[4 * t] = first < 0 || l == 0 ? 1 : at_worth(before, to);
+        step[4 * t + 1] = l == 0 ? 0 : first < 0 ? 1 : at_worth(m, to);
+        step[4 * t + 2] = l, step[4 * t + 3] = 0;
         wait_copies<0>();
         __syncthreads(); /* factors and states are here */
         at_real u = 0;
-        struct at_row row = {-(at_real)INFINITY, 0, &u};
-#pragma unroll 4
-        for (int s = 0; s < splits; s++) { /* an empty split: 1 x + 0 */
+        struct at_row row = {top, 0, &u};
+#pragma unroll 8
+        for (int s = 0; s < splits; s++) {
             at_real y[4];
             load4(y, step + 4 * s);
-            row.m = at_larger(row.m, y[3]);
             row.l = at_join(y[0], row.l, y[1], y[2]);
             u = at_join(y[0], u, y[1], x[s * NT + t]);
         }
-        if (c0 >= 0 && c0 + t < Dv)
+        if (now && c0 + t < Dv)
             row_out(&p, &row, b, n / S % Hq, i, c0 + t, 1);
-        __syncthreads(); /* the panel is read */
     }
 }
 

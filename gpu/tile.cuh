@@ -35,7 +35,10 @@ struct arena {
 /* 16 bytes on their way to shared memory, zeros where `inside` is false. */
 template <class T> static __device__ inline void copy16(T *to, const T *from, bool inside)
 {
-    __pipeline_memcpy_async(to, from, 16, inside ? 0 : 16);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(inside ? 16 : 0)
+                 : "memory");
 }
 static __device__ inline void commit() { __pipeline_commit(); }
 template <int LEFT> static __device__ inline void wait_copies() { __pipeline_wait_prior(LEFT); }

@@ -5,7 +5,6 @@
  * 1 status and storage - 2 the descriptor - 3 states and results - 4 engines and their arithmetic -
  * 5 truth, bound, verdict. A descriptor is data alone: it owns nothing, holds no callback, and any
  * part of it that is zero is absent - except scale, left and right (at_plain).
- *
  * SPDX-License-Identifier: MIT */
 #ifndef ATTEST_H
 #define ATTEST_H
@@ -261,9 +260,10 @@ struct at_arith {
     bool truncates;        /* sums are cut, not rounded: tensor cores */
     bool lse_merge;        /* splits join by (out, lse), not by (m, l, u) */
     bool dead_zero;        /* all visible scores -inf: (0, -inf) instead of NaN */
+    bool ordered;          /* with tile: keys in ascending order, one by one; so tiles; no splits */
     int64_t dot;           /* roundings that a product q*k meets; 0: D, any order */
     int64_t tile;          /* keys are summed in aligned tiles of so many; 0: any order */
-    int64_t joins;         /* sums joined above the tiles: splits, sink, tree depth */
+    int64_t joins;         /* sums joined above the tiles: splits, tree depth; 0: none */
     int64_t arguments;     /* roundings of the exponent's argument; 0: 1 */
     int64_t divisions;     /* final roundings of u/l; 0: 1 (a reciprocal: 2) */
     double exp_ulps, log_ulps, tanh_ulps; /* errors in units of 2 eps; 0: 1, 1, 3 */

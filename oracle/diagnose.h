@@ -22,6 +22,7 @@ struct sample {
     struct at_answer truth;    /* of the rows */
     struct evidence *evidence; /* n rows of Dv + 1, the lse last */
     double largest[2];         /* bound of out, of lse */
+    bool faultless;            /* got is what the engine computes without a fault */
 };
 
 /* How well a hypothesis fits. */

@@ -9,8 +9,11 @@
  * are not asked for make a block of 2^m keys. Further columns hold a query's noise against zeros.
  *     one key:    out = v of that key, any v
  *     2^m keys:   out = sum v / 2^m, |sum v| < 256: exact in 8 bits, and 1/2^m is a power of two
+ *     balanced:   any number of keys, whose values cancel by pairs: out = 0
  * Not so where exp(0) need not be 1 or products have errors of their own; and the second not where
- * splits join through a rounded lse. at_exact_for says which. SPDX-License-Identifier: MIT */
+ * splits join through a rounded lse. The third also needs sums that hold integers past 256, P that
+ * is not divided by l, and weights of 0 beside the answer. at_exact_for says which.
+ * SPDX-License-Identifier: MIT */
 #include "generate.h"
 #include "ref.h"
 
@@ -23,6 +26,8 @@ bool at_exact_for(enum at_exact how, const struct at_arith *arith, enum at_dtype
     bool one = !arith->inexact_one && !(arith->product_eps > 0) && sum >= bits(v) && T >= bits(v);
     if (how == AT_COUNTED)
         return one && !arith->lse_merge && sum >= 8 && total >= 8 && T >= 8;
+    if (how == AT_BALANCED)
+        return one && !arith->lse_merge && !arith->normalised && sum >= 24 && T == 24;
     return how == AT_ONE_KEY && one;
 }
 
@@ -127,6 +132,16 @@ static void ask_block(struct asking *k, int64_t shift, int most)
 static void ask_largest(struct asking *k) { ask_block(k, 0, MOST_BLOCK); }
 static void ask_eight(struct asking *k) { ask_block(k, 4, 3); }
 
+/* Every key that the row sees, where that is pairs; else the largest block. */
+static void ask_pairs(struct asking *k)
+{
+    int n = digits(k->x);
+    if (k->seen.lo % 2 == 0 && k->seen.hi % 2 == 0)
+        ask(k->x, k->r, 0, n);
+    else
+        ask_block(k, 0, n);
+}
+
 /* Border t of the keys that a tile makes: 0; tile-1, tile, tile+1; 2 tile-1, ...; the last. */
 static int64_t border(const struct at_canvas *x, int64_t t)
 {
@@ -220,6 +235,20 @@ void at_fill_signature(struct at_canvas *x)
         int64_t c = t % x->Dv, j = t / x->Dv % x->Skv, g = t / (x->Dv * x->Skv);
         double power = (double)((int64_t)1 << (j + c) % 8);
         x->v[t] = ((c + g) % 2 ? -power : power);
+    }
+}
+
+/* +-1 or +-2, and its opposite at the next key. */
+void at_fill_balance(struct at_canvas *x)
+{
+    struct at_brush b = at_canvas_brush(x, 3);
+    label_keys(x, 0, -1);
+    each_row(x, ask_pairs);
+    for (int64_t t = 0; t < at_v_n(x); t++) {
+        int64_t c = t % x->Dv, r = t / x->Dv, j = r % x->Skv;
+        int64_t y = at_integer(b, (uint64_t)((r - j % 2) * x->Dv + c), 0, 3) - 2;
+        y += y >= 0;
+        x->v[t] = (double)(j % 2 ? -y : y);
     }
 }
 

@@ -43,7 +43,7 @@ static const struct rule {
     {"empty", GROUP, 0, NULL},
     {"empty.out", CHOICE, 0, "|zero|nan|"},
     {"empty.lse", MARK, 0, "|-inf|+inf|zero|"},
-    {"exact", CHOICE, 0, "|one|counted|"},
+    {"exact", CHOICE, 0, "|one|counted|balanced|"},
     {"interval", ANYTHING, 0, NULL},
     {"recipe", ANYTHING, 0, NULL},
     {"seed", ANYTHING, 0, NULL},

@@ -12,6 +12,8 @@ bool at_suite_case(const struct at_request *want, int64_t k, const struct at_plo
     size_t n = strlen(want->suite);
     bool full = strcmp(want->suite, "full") == 0;
     for (int64_t p = 0; (*plot = at_plot_at(p)); p++) {
+        if (at_plot_since(*plot) > want->version)
+            continue;
         if (!full && (strncmp((*plot)->name, want->suite, n) != 0 || (*plot)->name[n] != '-'))
             continue;
         int64_t turns = (*plot)->by_tile ? want->tiles : 1;

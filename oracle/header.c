@@ -67,7 +67,8 @@ static void answers(FILE *to, const struct at_vector *v, const char *id, bool ls
         lse ? "lse" : "out", what[side], (long long)v->y.n * Dv);
     for (int64_t t = 0; t < v->y.n * Dv; t++) {
         double end[2];
-        unsigned char kind = at_vector_element(v, t / Dv, lse ? -1 : t % Dv, &end[0], &end[1]);
+        int64_t row = lse ? t : at_vector_row(v, t / Dv);
+        unsigned char kind = at_vector_element(v, row, lse ? -1 : t % Dv, &end[0], &end[1]);
         put(to, "%s", t % 4 ? " " : "\n    ");
         if (side == 2)
             put(to, "%d", kind);
@@ -88,7 +89,11 @@ static void one_case(FILE *to, const struct at_vector *v)
         "left %lld, right %lld, offset %s. */\n",
         c->name, c->plot->catches, (long long)c->B, (long long)c->Hq, (long long)c->Hkv,
         (long long)c->Sq, (long long)c->Skv, (long long)c->D, (long long)c->Dv, (long long)c->left,
-        (long long)c->right, c->corner == AT_BOTTOM_RIGHT ? "key length - Sq" : "0");
+        (long long)c->right,
+        c->has[AT_OFFSETS]             ? "as said"
+        : c->corner != AT_BOTTOM_RIGHT ? "0"
+        : c->has[AT_Q_LEN]             ? "key length - query length"
+                                       : "key length - Sq");
     put(to, "static const double %s_scale = %a;\n", id, v->x.a.score.scale);
     for (int64_t t = 0; t < v->x.file.n; t++)
         tensor(to, id, &v->x.file.tensor[t]);

@@ -43,8 +43,8 @@ bool at_manifest_open(struct at_manifest *m, const struct at_request *want, cons
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         return at_say(said, "%s: cannot be made: %s", dir, strerror(errno));
     m->now = json_pack("{s:i, s:i, s:i, s:o, s:[], s:[], s:o, s:b}", "spec", AT_SPEC, "suite",
-                       AT_SUITE, "bound", AT_BOUND, "request", at_request_json(want), "cases",
-                       "unfit", "withdrawn", withdrawn_json(), "unfinished", 1);
+                       (int)want->version, "bound", AT_BOUND, "request", at_request_json(want),
+                       "cases", "unfit", "withdrawn", withdrawn_json(), "unfinished", 1);
     if (!m->now)
         return at_say(said, "%s: no memory", m->path);
     if (access(m->path, F_OK) != 0)

@@ -308,7 +308,8 @@ AT_CHECKED bool at_diagnose(const struct at_attention *a, const struct at_result
 enum at_exact {
     AT_INEXACT,
     AT_ONE_KEY, /* one key has score 0, all others a weight that every arithmetic makes 0 */
-    AT_COUNTED  /* 2^n keys have score 0, their values are small integers */
+    AT_COUNTED, /* 2^n keys have score 0, their values are small integers */
+    AT_BALANCED /* all keys that count have score 0, and their values, integers, cancel */
 };
 
 /* Does that hold for this arithmetic, with values of dtype v? */
@@ -324,7 +325,7 @@ enum at_corner { AT_NO_CORNER, AT_BOTTOM_RIGHT, AT_TOP_LEFT };
 
 /* The versions that files state: what a score means, which cases there are, how the interval comes
  * about. */
-enum { AT_SPEC = 1, AT_SUITE = 1, AT_BOUND = 1 };
+enum { AT_SPEC = 1, AT_SUITE = 2, AT_BOUND = 1 };
 
 #define AT_TILES 8
 struct at_request {

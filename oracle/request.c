@@ -26,16 +26,16 @@ bool at_request_suite(struct at_request *x, const char *text, struct at_said *sa
         known = known || (strlen(at_suite_at(k)) == n && strncmp(at_suite_at(k), text, n) == 0);
     if (!known)
         return at_say(said,
-                      "suite %.60s: unknown, expected smoke, exact, masks, extreme, splits, "
-                      "adversarial, workloads or full",
+                      "suite %.60s: unknown, expected smoke, exact, masks, scores, dropout, "
+                      "batches, infinities, extreme, splits, adversarial, workloads or full",
                       text);
     snprintf(x->suite, sizeof x->suite, "%.*s", (int)n, text);
     if (!text[n])
         return true;
     x->version = strtoll(text + n + 1, &end, 10);
     if (*end || end == text + n + 1 || x->version < 1 || x->version > AT_SUITE)
-        return at_say(said, "suite %.60s: version %.20s found, expected %s", text, text + n + 1,
-                      AT_SUITE == 1 ? "1, the only one there is" : "one of those there are");
+        return at_say(said, "suite %.60s: version %.20s found, expected 1 .. %d", text,
+                      text + n + 1, AT_SUITE);
     return true;
 }
 
@@ -81,8 +81,8 @@ bool at_request_check(struct at_request *x, struct at_said *said)
         return at_say(said, "dtype: expected fp64, fp32, fp16, bf16, fp8-e4m3 or fp8-e5m2");
     if (!check_shape(x, said))
         return false;
-    if (x->version != AT_SUITE)
-        return at_say(said, "suite version %lld found, expected %d", (long long)x->version,
+    if (x->version < 1 || x->version > AT_SUITE)
+        return at_say(said, "suite version %lld found, expected 1 .. %d", (long long)x->version,
                       AT_SUITE);
     if (x->left < AT_UNBOUNDED || x->right < AT_UNBOUNDED)
         return at_say(said, "window %lld,%lld found, expected -1 (none) or more",

@@ -22,7 +22,7 @@ enum { LEAST = 32 };
 
 int64_t at_vector_rows(const struct at_canvas *c, bool *stored, bool *sampled)
 {
-    int64_t all = c->B * c->Hq * c->Sq, want = c->want->rows;
+    int64_t all = at_canvas_height(c) * c->Hq, want = c->want->rows;
     int64_t bytes = at_canvas_bytes(c) + all * (17 * c->Dv + 17);
     *stored = bytes <= WHOLE;
     if (!*stored && want == 0)
@@ -131,30 +131,47 @@ struct making {
 static void *add(struct making *m, const char *name, enum at_dtype dtype, bool out)
 {
     const struct at_canvas *c = &m->v->canvas;
-    int64_t whole[4] = {c->B, c->Hq, c->Sq, c->Dv}, some[2] = {m->v->y.n, c->Dv};
-    int rank = (m->v->sampled ? 1 : 3) + out;
-    void *data = at_case_alloc(&m->memory, m->v->y.n * (out ? c->Dv : 1) * at_dtype_size(dtype));
+    int64_t T = at_canvas_height(c), Dv = c->Dv;
+    int64_t whole[4] = {c->B, c->Hq, c->Sq, Dv}, some[2] = {m->v->y.n, Dv};
+    int64_t packed[3] = {out ? T : c->Hq, out ? c->Hq : T, Dv};
+    const int64_t *d = m->v->sampled ? some : c->packed ? packed : whole;
+    int rank = (m->v->sampled ? 1 : c->packed ? 2 : 3) + out;
+    void *data = at_case_alloc(&m->memory, m->v->y.n * (out ? Dv : 1) * at_dtype_size(dtype));
     m->good = m->good && data;
     m->all.tensor = m->tensor;
-    m->tensor[m->all.n++] = at_tensor_of(name, dtype, rank, m->v->sampled ? some : whole, data);
+    m->tensor[m->all.n++] = at_tensor_of(name, dtype, rank, d, data);
     return data;
+}
+
+int64_t at_vector_row(const struct at_vector *v, int64_t k)
+{
+    const struct at_canvas *c = &v->canvas;
+    if (!c->packed || v->sampled)
+        return k;
+    return k % c->Hq * at_canvas_height(c) + k / c->Hq;
 }
 
 static void add_numbers(struct making *m, const char *name, const double *from, bool out)
 {
     double *to = add(m, name, AT_F64, out);
-    if (to)
-        memcpy(to, from, (size_t)(m->v->y.n * (out ? m->v->y.Dv : 1)) * sizeof *to);
+    int64_t C = out ? m->v->y.Dv : 1;
+    for (int64_t k = 0; to && k < m->v->y.n; k++)
+        memcpy(to + k * C, from + (out ? at_vector_row(m->v, k) : k) * C, (size_t)C * sizeof *to);
 }
 
+/* Indices into out: (b, h, i), or of packed rows (t, h). */
 static void add_rows(struct making *m)
 {
-    int64_t dim[2] = {m->v->rows.n, 3}, *to = at_case_alloc(&m->memory, 24 * m->v->rows.n);
+    const struct at_attention *a = &m->v->x.a;
+    int64_t wide = a->score.q_start ? 2 : 3, dim[2] = {m->v->rows.n, wide};
+    int64_t *to = at_case_alloc(&m->memory, 8 * wide * m->v->rows.n);
     m->good = m->good && to;
     for (int64_t t = 0; to && t < m->v->rows.n; t++) {
-        to[3 * t] = m->v->rows.at[t].b;
-        to[3 * t + 1] = m->v->rows.at[t].h;
-        to[3 * t + 2] = m->v->rows.at[t].i;
+        struct at_place p = m->v->rows.at[t];
+        int64_t *at = to + wide * t;
+        at[0] = wide == 3 ? p.b : p.i + (p.b < 0 ? 0 : a->score.q_start[p.b]);
+        at[1] = p.h;
+        at[wide - 1] = wide == 3 ? p.i : p.h;
     }
     m->tensor[m->all.n++] = at_tensor_of("rows", AT_I64, 2, dim, to);
 }
@@ -182,7 +199,7 @@ static bool write_truth(const struct at_vector *v, const char *path, struct at_s
     add_numbers(&m, "truth_lse_lo", y->lse_lo, false);
     unsigned char *kind = add(&m, "kind", AT_U8, true), *lse = add(&m, "kind_lse", AT_U8, false);
     for (int64_t t = 0; m.good && t < y->n * y->Dv; t++)
-        kind[t] = kind_of(y->out[t]);
+        kind[t] = kind_of(y->out[at_vector_row(v, t / y->Dv) * y->Dv + t % y->Dv]);
     for (int64_t t = 0; m.good && t < y->n; t++)
         lse[t] = kind_of(y->lse[t]);
     for (int64_t t = 0; v->stored && t < v->x.file.n; t++)
@@ -202,7 +219,7 @@ static bool write_interval(const struct at_vector *v, const char *path, struct a
     for (int64_t t = 0; m.good && t < v->y.n; t++)
         for (int64_t c = -1; c < Dv; c++) {
             double x, y;
-            unsigned char k = at_vector_element(v, t, c, &x, &y);
+            unsigned char k = at_vector_element(v, c < 0 ? t : at_vector_row(v, t), c, &x, &y);
             *(c < 0 ? &lse[t] : &kind[t * Dv + c]) = k;
             at_store(c < 0 ? &low : &lo, c < 0 ? t : t * Dv + c, x);
             at_store(c < 0 ? &high : &hi, c < 0 ? t : t * Dv + c, y);

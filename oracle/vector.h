@@ -36,6 +36,8 @@ void at_vector_free(struct at_vector *v);
 /* Element t of the answer, column -1 the lse: its kind and interval. */
 unsigned char at_vector_element(const struct at_vector *v, int64_t row, int64_t column, double *lo,
                                 double *hi);
+/* Row of the answer that stands k-th in the file's out; in its lse that is k. */
+int64_t at_vector_row(const struct at_vector *v, int64_t k);
 bool at_vector_write(const struct at_vector *v, const char *truth, const char *interval,
                      struct at_said *said);
 

@@ -26,7 +26,8 @@ static const struct at_arith presets[] = {
     {.name = "fp32-sequential",
      .source = "IEEE binary32, one key after another [MG18]",
      FP32,
-     .tile = 1},
+     .tile = 1,
+     .ordered = true},
     {.name = "eager",
      .source = "textbook in binary32: two passes, P divided by l before P V",
      FP32,
@@ -189,10 +190,10 @@ static const struct {
               FIELD(total, DTYPE),      FIELD(product_eps, SIZE), FIELD(weight_shift, INT),
               FIELD(rounded_sum, BOOL), FIELD(normalised, BOOL),  FIELD(fused, BOOL),
               FIELD(inexact_one, BOOL), FIELD(flush, BOOL),       FIELD(truncates, BOOL),
-              FIELD(lse_merge, BOOL),   FIELD(dead_zero, BOOL),   FIELD(dot, COUNT),
-              FIELD(tile, COUNT),       FIELD(joins, COUNT),      FIELD(arguments, COUNT),
-              FIELD(divisions, COUNT),  FIELD(exp_ulps, SIZE),    FIELD(log_ulps, SIZE),
-              FIELD(tanh_ulps, SIZE)};
+              FIELD(lse_merge, BOOL),   FIELD(dead_zero, BOOL),   FIELD(ordered, BOOL),
+              FIELD(dot, COUNT),        FIELD(tile, COUNT),       FIELD(joins, COUNT),
+              FIELD(arguments, COUNT),  FIELD(divisions, COUNT),  FIELD(exp_ulps, SIZE),
+              FIELD(log_ulps, SIZE),    FIELD(tanh_ulps, SIZE)};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static bool whole(const char *text, int64_t least, int64_t most, int64_t *x)

@@ -342,13 +342,16 @@ static struct at_arith tiled_arith(const struct at_attention *a)
                              .compute = p.compute,
                              .dot = (a->k.dim[3] + p.lanes - 1) / p.lanes + ceil_log2(p.lanes),
                              .tile = p.bc,
-                             .joins = joins + (a->score.sink.data ? 1 : 0)};
+                             .joins = joins,
+                             .ordered = true};
 }
 
 static struct at_arith two_pass_arith(const struct at_attention *a)
 {
-    return (struct at_arith){
-        .name = "two passes", .source = "sums in key order, two passes", .compute = at_compute(a)};
+    struct at_arith x = tiled_arith(a);
+    x.name = "two passes", x.source = "sums in key order, two passes";
+    x.tile = at_max(1, at_sizes(a).Skv);
+    return x;
 }
 
 static int64_t two_pass_bytes(const struct at_attention *a)

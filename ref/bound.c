@@ -1,15 +1,15 @@
 /* How far a kernel of a stated arithmetic may be from the truth: (A*) and (D) of docs/bounds.md.
  *
- *     |u^/l^ - o| <= (shared + private_u + |o| private_l + underflow) / (1 - max R)
+ *     |u^/l^ - o| <= (shared + private_u + |o| private_l + U) / (1 - max R - U_l)
  *
  * shared is exact: over |kappa_j| <= E_j a weighted mean of v ranges over [R-, R+], the upper end
  * with e^E_j on every v_j > R+ and e^-E_j elsewhere. So it never exceeds the range of V, however
  * large E. private_u = sum p e^E S |v| / W-, private_l = sum p e^E R / W-, each no more than its
- * largest term. Which rows and columns have no claim, or are open: docs/semantics.md, rules 2 to 5.
- * Proved by machine (proofs/): (A*) RowBound.row_theorem_A_star, l^ >= 1 Range.range_fp, (D)
- * RowBound.row_lse; the rules of semantics.md and `without`: tested, not proved.
- * Not here: the last rounding (compare.c); (A-ord), the probabilistic form (C).
- * SPDX-License-Identifier: MIT */
+ * largest term. U, U_l: what underflow may take, in all and of l. Which rows and columns have no
+ * claim, or are open: docs/semantics.md, rules 2 to 5. Proved by machine (proofs/): (A*)
+ * RowBound.row_theorem_A_star, l^ >= 1 Range.range_fp, (D) RowBound.row_lse; the rules of
+ * semantics.md and `without`: tested, not proved. Not here: the last rounding (compare.c); (A-ord)
+ * (bound_order.c); the probabilistic form (C). SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <stdlib.h>
 #ifdef _OPENMP
@@ -28,15 +28,17 @@ static double uncertain(double o, int bits)
 static double allowance(const struct row *x, const struct columns *s, int c, double common)
 {
     const struct rule *r = x->r;
-    double o = fabs(s->hi[c]), lost = s->lost[c] + x->operations * (1 + o);
+    double o = fabs(s->hi[c]), left = 1 - x->R_max - x->lost_l;
+    double lost =
+        s->lost[c] * (1 + x->S_max) + o * x->R_max * x->lost_weight + x->operations * (1 + o);
     double priv = fmin(fmin(s->priv[c], s->few[c]) / x->below, s->priv_max[c]) +
                   o * fmin(x->R_mean / x->below, x->R_max);
     double B = common + priv + (lost > 0 ? lost / x->divisor : 0);
     if (s->size[c] == 0) /* u is a sum of zeros */
         return 0;
-    if (!(x->R_max < 1))
+    if (!(left > 0x1p-20)) /* what is left is known to WIDER */
         return INFINITY;
-    B = B * WIDER / (1 - x->R_max);
+    B = B * WIDER / left;
     for (int64_t k = 1; k < r->arith->divisions && !at_bound_lone(x); k++)
         B = (B + r->eps * (B + o) + r->tiny) * WIDER;
     return B < INFINITY ? B : INFINITY;
@@ -106,6 +108,7 @@ static struct claim without(struct row *x, int64_t c, double *mean)
         x->panel[t] = x->edit + t * WIDE;
     }
     struct columns s = columns_at(mean, (double[]){0}, 0, 1);
+    x->ordered = false; /* who is in a partial sum is not known */
     at_bound_sum(x, 0, x->n, &s, 1);
     at_bound_summed(x, &s, 1);
     at_bound_shared(x, &s, common);
@@ -157,10 +160,8 @@ static double shrink(const struct row *x)
 static struct claim lse_claim(const struct row *x)
 {
     const struct rule *r = x->r;
-    double lost = x->operations, size = fabs(x->top), none = at_bound_lone(x) ? 0 : 1;
-    for (int64_t t = 0; t < x->n; t++)
-        lost += x->lost_y[t];
-    lost = lost > 0 ? lost / x->divisor : 0;
+    double size = fabs(x->top), none = at_bound_lone(x) ? 0 : 1;
+    double lost = x->R_max < 1 ? x->lost_l / (1 - x->R_max) : INFINITY;
     double grow =
         x->direct ? x->largest + log(x->up_sum) + log1p(x->R_max) : log1p(x->up_sum + x->R_mean);
     double B = fmax(grow, shrink(x)) + (lost < 0.5 ? 2 * lost : INFINITY);

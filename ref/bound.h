@@ -30,7 +30,8 @@ struct rule {
     double eps_sum, tiny_sum; /* of u, and of l but for: */
     double eps_total;         /* of l */
     bool finer;               /* sums are finer than compute, and each is rounded to it */
-    bool narrow_sum;          /* u may not hold even one v */
+    bool narrow_sum;          /* u may not hold even one v, */
+    bool narrow_total;        /* l not one p */
     double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
     bool narrow_weight;                       /* P is rounded: */
     double max_weight, eps_weight, tiny_weight,
@@ -62,6 +63,7 @@ struct key {
     double factor;    /* its value is factor*v: descale, dropout; 0: dropped, or the sink */
     bool rounds_v;    /* ... and the kernel rounds that product */
     bool gone;        /* its weight may underflow */
+    double T;         /* Lemma 2: the most rescales that it meets */
     double E, R, S;   /* Lemmas 3, 4 */
     double ln_p, eta; /* |ln p here - ln p| <= eta */
 };
@@ -111,6 +113,8 @@ struct row {
     double *priv;              /* p e^E S; in direct form p e^E <= W- */
     double *share, *few;       /* p e^E; that times the private errors of u where few keys count */
     double *lost_y, *lost_v;   /* underflow that counts with |v - o|, |v| */
+    double *p, *own;           /* p, from above; ordered: its private errors but for the sums' */
+    unsigned char *step;       /* ordered: what becomes of the sums at it */
     bool summed;               /* its columns are wanted */
     double *edit;              /* a column with some keys taken out */
     struct columns *block;     /* all columns */
@@ -119,14 +123,17 @@ struct row {
     double top, l;             /* max s + D + sigma; sum e^(s-max) */
     double swell, common;      /* the largest weight; the most that fused ones are off alike */
     bool direct;               /* E too large for differences from p */
-    bool fine;                 /* every E is small, every factor 1 (or of a value that is 0) */
+    bool fine;                 /* E is small, every factor 1 (or of a value that is 0) */
     bool has_few;
-    bool sums_lost; /* some lost_y or lost_v is not 0 */
-    double shift;   /* direct form: all weights times e^-shift */
-    double largest; /* max of ln (p e^E); direct form: up_sum is in units of it */
-    double below;   /* W- = sum p e^-E, in the form's units */
+    bool sums_lost;   /* some lost_y or lost_v is not 0 */
+    bool ordered;     /* (A-ord) applies, */
+    double order_eps; /* with this error of a sum */
+    double shift;     /* direct form: all weights times e^-shift */
+    double largest;   /* max of ln (p e^E); direct form: up_sum is in units of it */
+    double below;     /* W- = sum p e^-E, in the form's units */
     double up_sum, down_sum, R_mean, R_max, S_max;
     double operations, divisor; /* underflow of the sums, and what l divides it by */
+    double lost_weight, lost_l; /* sum of lost_y; all that l may lose to underflow, relatively */
 };
 
 /* One thread's share. */
@@ -144,18 +151,20 @@ struct columns {
     double rise[WIDE], fall[WIDE];  /* sum of (w - p)(v - o) at its largest and smallest */
     double most[WIDE], least[WIDE]; /* of v - o */
     double few[WIDE], priv[WIDE], priv_max[WIDE], lost[WIDE], size[WIDE]; /* size = max |v| */
+    double own[WIDE], tile[WIDE], sum[WIDE],
+        run[WIDE]; /* ordered: of own |v|, p v, |partial sums| */
 };
 
 /* e^x - 1, upwards, 0 <= x <= 2^-7. */
 static inline double small_expm1(double x)
 {
-    return x * (1 + x * (1. / 2 + x * (1. / 6 + x / 23)));
+    return x * (1 + x * (1. / 2 + x * (1. / 6 + x * (1. / 23))));
 }
 
 /* (1+eps)^n - 1, upwards; log(1+eps) <= eps - eps^2/2 + eps^3/3. */
 static inline double growth(double n, double eps)
 {
-    double x = n * eps * (1 - eps * (1. / 2 - eps / 3));
+    double x = n * eps * (1 - eps * (1. / 2 - eps * (1. / 3)));
     return (x <= 0x1p-7 ? small_expm1(x) : expm1(n * log1p(eps))) * WIDER;
 }
 
@@ -169,18 +178,25 @@ static inline double relative(double x, struct at_format f)
     return x == 0 ? 0 : fabs((at_nearest(x, f) - x) / x) * WIDER;
 }
 
-/* What an error has besides its additions: (1+error) = (1+additions)(1+rest). */
+/* What an error has besides its additions: (1+error) = (1+additions)(1+rest); part:
+ * 1/(1+additions).
+ */
+static inline double besides_by(double error, double additions, double part)
+{
+    double rest = (error - additions) * part;
+    return (rest > 0 ? rest : 0) + 0x1p-40 * error;
+}
+
 static inline double besides(double error, double additions)
 {
-    double rest = (error - additions) / (1 + additions);
-    return (rest > 0 ? rest : 0) + 0x1p-40 * error;
+    return besides_by(error, additions, 1 / (1 + additions));
 }
 
 /* Multiplying by it rounds nothing, but for underflow. */
 static inline bool power_of_two(double x)
 {
     int e;
-    return fabs(frexp(x, &e)) == 0.5;
+    return x == 1 || fabs(frexp(x, &e)) == 0.5;
 }
 
 /* What a row of k makes with the query. */
@@ -201,6 +217,11 @@ void at_bound_open(struct row *x);
 void at_bound_scores(struct row *x, int64_t n, struct at_span part); /* of n rows */
 void at_bound_close(struct row *x);
 void at_bound_errors(struct row *x, double lse, double lse_lo); /* Lemmas 2-4: E, R, S, p */
+/* (A-ord): each key's T and steps; after the weights, its own errors and R_mean; of keys [from,to)
+ * the columns' sums. */
+void at_bound_steps(struct row *x);
+void at_bound_order(struct row *x);
+void at_bound_order_sum(const struct row *x, int64_t from, int64_t to, struct columns *s);
 bool at_bound_lone(const struct row *x); /* one key, whose weight is exactly 1 */
 /* The sums of s[0 .. blocks) from their hi, lo and c: of keys [from,from+n), or what is left of
  * them; and after the last. Then max(R+ - o, o - R-) of each column. */

@@ -16,6 +16,9 @@
 /* -- Lemma 2 ------------------------------------------------------------------------------------
  */
 
+/* fmax of numbers, inline. */
+static inline double larger(double x, double y) { return x > y ? x : y; }
+
 static int ascending(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
@@ -160,12 +163,13 @@ static void key_errors(struct row *x, struct key *k)
     const struct at_arith *arith = r->arith;
     double above = rivals(x, k, x->rescales), eps = r->eps_sum;
     /* An exp(0) that is not 1 rescales also where the maximum stays. */
-    double T = arith->inexact_one ? x->rescales : fmin(x->rescales, above);
+    double T = fmin(k->T, arith->inexact_one ? x->rescales : fmin(x->rescales, above));
     bool one = stays_one(x, above);
     double distance = x->top - k->s + k->D + k->sigma;
     double more = r->gain_roundings * (k->factor != 0) + k->rounds_v;
     double weight = one ? 0 : r->eps_weight,
            own = k->factor == 0 || power_of_two(k->factor) ? 0 : 0x1p-51;
+    k->T = T;
     k->E = k->D;
     if (!one)
         k->E += r->argument * distance + (T + 1) * (r->one_exp + r->tiny);
@@ -173,7 +177,7 @@ static void key_errors(struct row *x, struct key *k)
         k->E += 2 * r->eps * fmax(fabs(x->top), fabs(k->s) + k->D);
     if (arith->rounded_sum && !one)
         k->E += -log1p(-weight);
-    k->R = growth(x->depth + T, r->eps_total);
+    k->R = growth(x->depth + T + (!one && r->narrow_total), r->eps_total);
     k->S = growth(x->depth + T + (!one || r->narrow_sum), eps);
     k->S = also(k->S, growth(more, fmax(eps, r->eps))); /* in compute, also where sums are finer */
     if (arith->normalised ? !one : r->finer) /* p/l; u, before it is divided, to compute */
@@ -210,6 +214,7 @@ static void range(struct row *x, int64_t t, bool direct)
 {
     const struct key *k = &x->key[t];
     double high = k->ln_p + k->eta, p = exp(high - x->shift);
+    x->p[t] = p;
     double most = exp(fmin(high + k->E - x->shift, direct ? 200 : 700));
     double least = exp(k->ln_p - k->eta - x->shift - k->E);
     x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
@@ -236,8 +241,9 @@ static void weights(struct row *x, bool direct, double shift)
             range(x, t, direct);
             continue;
         }
-        double E = k->E, p = exp(k->ln_p) * (1 + k->eta); /* to within eta^2/2 */
-        double down = E * (1 - E * (1. / 2 - E / 6));     /* 1 - e^-E, and more */
+        double E = k->E, p = exp(k->ln_p) * (1 + k->eta);    /* to within eta^2/2 */
+        double down = E * (1 - E * (1. / 2 - E * (1. / 6))); /* 1 - e^-E, and more */
+        x->p[t] = p;
         x->up[t] = p * small_expm1(E), x->down[t] = p * down;
         x->priv[t] = p + x->up[t];
         x->below += p * (1 - 3 * k->eta) * (1 - down);
@@ -247,8 +253,8 @@ static void weights(struct row *x, bool direct, double shift)
     for (int64_t t = 0; t < x->n; t++) { /* no key's share of sum w is more than 1 */
         double share = (direct ? fmin(x->priv[t], x->below) : x->priv[t]) * WIDER;
         x->R_mean += share * x->key[t].R;
-        x->R_max = fmax(x->R_max, x->key[t].R);
-        x->S_max = fmax(x->S_max, x->key[t].S);
+        x->R_max = larger(x->R_max, x->key[t].R);
+        x->S_max = larger(x->S_max, x->key[t].S);
         x->share[t] = share;
         x->priv[t] = share * x->key[t].S;
     }
@@ -299,36 +305,45 @@ static void few(struct row *x)
     if (x->direct || x->n < 3 || !(x->R_max < 1) || k->truncates || k->flush || k->lse_merge ||
         k->product_eps > 0 || k->total || r->finer || r->narrow_sum)
         return;
-    double all = growth(x->depth, r->eps_sum);
+    double all = growth(x->depth, r->eps_sum), part = 1 / (1 + all);
     struct split best = split(x);
     double heavy = growth(best.additions, r->eps_sum),
            light = heavy + 1 + growth(3 * x->depth, r->eps_sum);
     for (int64_t t = 0; t < x->n; t++) {
-        R = fmax(R, besides(x->key[t].R, all));
-        S = fmax(S, besides(x->key[t].S, all));
+        double of_l = besides_by(x->key[t].R, all, part), of_u = besides_by(x->key[t].S, all, part);
+        R = larger(R, of_l), S = larger(S, of_u);
     }
     for (int64_t t = 0; t < x->n; t++) {
         double sums = x->share[t] < best.least ? light : heavy;
-        l += x->share[t] * (besides(x->key[t].R, all) + (1 + R) * sums);
-        x->few[t] = x->share[t] * (besides(x->key[t].S, all) + (1 + S) * sums);
+        l += x->share[t] * (besides_by(x->key[t].R, all, part) + (1 + R) * sums);
+        x->few[t] = x->share[t] * (besides_by(x->key[t].S, all, part) + (1 + S) * sums);
     }
     x->R_mean = fmin(x->R_mean, l * WIDER);
     x->has_few = true;
 }
 
-/* May the sums over the keys take the short way (bound_sum.c)? With E <= 2^-4 rise and fall are at
- * most 2 sinh(E) of the range of v, divided by 1 - down_sum. */
+/* May the sums over the keys take the short way (bound_sum.c)? Where sum p (e^E - 1) <= 2^-8, rise
+ * is at most that much and the weight above o, times the largest v - o: the range of v would lower
+ * it by less than 1 %. */
 static void shorten(struct row *x)
 {
     x->fine = !x->direct && x->up_sum <= 0x1p-8;
-    for (int64_t t = 0; t < x->n && x->fine; t++) {
-        double factor = x->key[t].factor;
-        x->fine = x->key[t].E <= 0x1p-4 && (factor == 1 || factor == 0);
-    }
+    for (int64_t t = 0; t < x->n && x->fine; t++)
+        x->fine = x->key[t].factor == 1 || x->key[t].factor == 0;
     for (int64_t t = 0; t < x->n && x->fine; t++) {
         double up = x->up[t], down = x->down[t];
         x->up[t] = (up + down) / 2, x->down[t] = (up - down) / 2;
     }
+}
+
+/* What underflow takes of l by itself: each rescale of it may, and a sum where it is flushed or
+ * does not hold every weight. */
+static double lost_of_l(const struct row *x)
+{
+    const struct rule *r = x->r;
+    double n = (double)x->n, rescaled = r->arith->joins > 0 ? n - 1 : x->rescales;
+    double sums = r->arith->flush || r->narrow_total ? 2 * n : 0;
+    return (2 * rescaled + sums) * r->tiny_sum;
 }
 
 void at_bound_errors(struct row *x, double lse, double lse_lo)
@@ -338,22 +353,26 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     double surest = -INFINITY;
     x->largest = -INFINITY;
     x->sums_lost = false;
+    x->lost_weight = 0;
     rank(x, lse);
     path(x);
+    at_bound_steps(x);
     double past = (arith->normalised ? log(x->l) : 0) + 1 + log(x->common); /* P divided by l */
     for (int64_t t = 0; t < x->n; t++) {
         struct key *k = &x->key[t];
         key_errors(x, k);
         underflow(x, t, past);
+        x->lost_weight += x->lost_y[t];
         k->ln_p = (k->s - lse) + (k->s_lo - lse_lo);
         k->eta = k->sigma + 0x1p-50 * fabs(k->ln_p) + 0x1p-100 * fabs(lse);
-        x->largest = fmax(x->largest, k->ln_p + k->eta + k->E);
-        surest = fmax(surest, k->ln_p - k->eta - k->E);
+        x->largest = larger(x->largest, k->ln_p + k->eta + k->E);
+        surest = larger(surest, k->ln_p - k->eta - k->E);
     }
     weights(x, false, 0);
     if (!(x->below >= 0.5 && x->largest < 600))
         weights(x, true, surest);
     few(x);
+    at_bound_order(x);
     shorten(x);
     /* Each operation on l and u may underflow once; a lone exact weight meets none. */
     double factor = x->key[0].factor;
@@ -365,6 +384,8 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     double whole = x->l * x->below * exp(x->direct ? x->shift : 0) / x->common;
     x->divisor = arith->fused || arith->inexact_one ? whole : fmax(1, whole);
     x->divisor = arith->normalised ? fmin(1, x->divisor) : x->divisor;
+    x->lost_l = (lost_of_l(x) + x->lost_weight) * (1 + x->R_max);
+    x->lost_l = x->lost_l > 0 ? x->lost_l / x->divisor : 0;
 }
 
 bool at_bound_lone(const struct row *x) { return x->n == 1 && stays_one(x, 0); }

@@ -28,19 +28,21 @@ static bool row_make(struct row *x, const struct rule *r, struct store *store)
 {
     int64_t n = r->z.Skv + 1, wide = store->wide, D = store->deep;
     *x = (struct row){.r = r, .store = store};
-    double *space = calloc((size_t)(3 * D + n * (8 + WIDE)), sizeof *space);
+    double *space = calloc((size_t)(3 * D + n * (10 + WIDE)), sizeof *space);
     x->key = calloc((size_t)n, sizeof *x->key);
     x->panel = calloc((size_t)n, sizeof *x->panel);
+    x->step = calloc((size_t)n, 1);
     x->block = calloc((size_t)(wide / WIDE), sizeof *x->block);
     x->q = space;
-    if (!space || !x->key || !x->panel || !x->block)
+    if (!space || !x->key || !x->panel || !x->step || !x->block)
         return false;
     x->q_size = x->q + D, x->q_lost = x->q + 2 * D;
     x->sorted = x->q + 3 * D;
     x->up = x->sorted + n, x->down = x->up + n, x->priv = x->down + n;
     x->lost_y = x->priv + n, x->lost_v = x->lost_y + n;
     x->share = x->lost_v + n, x->few = x->share + n;
-    x->edit = x->few + n;
+    x->p = x->few + n, x->own = x->p + n;
+    x->edit = x->own + n;
     return true;
 }
 
@@ -49,6 +51,7 @@ static void row_free(struct row *x)
     free(x->q);
     free(x->key);
     free((void *)x->panel);
+    free(x->step);
     free(x->block);
 }
 

@@ -107,6 +107,7 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     struct rule r = {.a = a, .arith = arith, .z = at_sizes(a)};
     struct at_format compute = at_computed_in(arith);
     struct at_format sum = arith->sum ? at_format(arith->sum) : compute;
+    struct at_format total = arith->total ? at_format(arith->total) : sum;
     double unit;
     r.compute = compute;
     r.eps = roundoff(compute);
@@ -115,6 +116,7 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
     r.ln_normal = log(normal(compute));
     r.finer = roundoff(sum) < r.eps;
     r.narrow_sum = roundoff(sum) > r.eps;
+    r.narrow_total = roundoff(total) > r.eps;
     r.simple = !arith->flush && !(a->score.softcap > 0) && !a->score.bias.data &&
                !a->score.alibi.data && !a->score.qscale.data && !a->score.kscale.data &&
                !a->score.vscale.data && !at_drops(a);
@@ -125,6 +127,8 @@ struct rule at_rule(const struct at_attention *a, const struct at_arith *arith)
      * (undivided it is the output: compare.c), and v times its descale. */
     bool rough = !r.finer || !arith->normalised || at_drops(a) || a->score.vscale.data;
     r.tiny_sum = fmax(rough ? r.tiny : 0, tiny(sum, arith->flush));
+    if (tiny(total, arith->flush) > r.tiny)
+        r.tiny_sum = fmax(r.tiny_sum, tiny(total, arith->flush));
     r.tiny_sum = ldexp(r.tiny_sum, arith->weight_shift < 0 ? -arith->weight_shift : 0);
     unit = 2 * r.eps;
     r.one_exp = -log1p(-(arith->exp_ulps > 0 ? arith->exp_ulps : 1) * unit) * WIDER;

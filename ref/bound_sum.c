@@ -59,7 +59,7 @@ AT_CLONES static void add_sizes(const struct row *x, int64_t from, int64_t to, s
     }
 }
 
-/* Where every E is small, with up and down as half the sum and half the difference of a weight's
+/* Where E is small, with up and down as half the sum and half the difference of a weight's
  * rise and fall: rise, fall = sum up |y| +- sum down y, y = v - hi. What lo adds, and the
  * cancellation, finish_fine charges. The range of v is not asked for: the sums are far inside. */
 AT_INLINE void add_small(const struct row *x, int64_t from, int64_t to, struct columns *s, bool few)
@@ -131,23 +131,28 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
 {
     int64_t to = at_min(x->n, from + n);
     for (int64_t k = 0; k < blocks && from < to; k++) {
-        if (x->fine) {
+        if (x->fine)
             add_fine(x, from, to, s + k);
-            continue;
+        else {
+            add_spread(x, from, to, s + k);
+            add_sizes(x, from, to, s + k);
         }
-        add_spread(x, from, to, s + k);
-        add_sizes(x, from, to, s + k);
+        if (x->ordered)
+            at_bound_order_sum(x, from, to, s + k);
     }
     for (int64_t t = from; t < to && x->sums_lost; t++)
-        for (int64_t k = 0; k < blocks; k++)
+        for (int64_t k = 0; k < blocks && x->lost_y[t] + x->lost_v[t] > 0; k++)
             add_lost(x, t, s + k);
 }
 
 void at_bound_summed(const struct row *x, struct columns *s, int64_t blocks)
 {
     for (int64_t k = 0; k < blocks; k++) {
-        for (int c = 0; c < WIDE; c++)
+        for (int c = 0; c < WIDE; c++) {
             s[k].few[c] = x->has_few ? s[k].few[c] : INFINITY;
+            if (x->ordered)
+                s[k].few[c] = fmin(s[k].few[c], s[k].own[c] + x->order_eps * s[k].run[c]);
+        }
         if (x->fine)
             finish_fine(x, s + k);
         else

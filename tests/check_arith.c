@@ -20,6 +20,8 @@ static const char *const looser[][2] = {
     {"fp32", "fp32,dot=40"},
     {"fp32,tile=3,joins=1", "fp32"},
     {"fp32,tile=4", "fp32,tile=4,joins=2"},
+    {"fp32,tile=1,ordered=true", "fp32,tile=1"},
+    {"fp32,tile=4,ordered=true", "fp32,tile=4"},
     {"fp32", "fp32,arguments=4"},
     {"fp32", "fp32,divisions=2"},
     {"fp32,divisions=2", "fp32,divisions=3"},

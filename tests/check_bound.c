@@ -109,7 +109,7 @@ START_TEST(a_simulated_machine_stays_within_what_it_states)
                       small ? m->compute : AT_F32, 1 + (int64_t)(bits() % MOST), sizes[k % 4]);
         problem_truth(&p);
         p.a.plan.bc = 1 + (int64_t)(bits() % 5);
-        arith.tile = k % 2 ? p.a.plan.bc : 0;
+        arith.tile = k % 2 ? p.a.plan.bc : 0, arith.ordered = k % 4 == 1;
         ck_assert_int_eq(at_simulate(&p.a, &sim, p.rows, p.out, p.lse), AT_OK);
         problem_bound(&p, &arith);
         struct at_result got = {at_bhsd(p.out, AT_F64, 1, Hq, Sq, Dv),

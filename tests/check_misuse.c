@@ -146,6 +146,23 @@ START_TEST(json_is_one_object_a_case)
 }
 END_TEST
 
+START_TEST(json_names_the_fault_and_its_suspects)
+{
+    const char *path = "tests/data/vectors/smoke/smoke-normal.safetensors";
+    STATUS(0, "check scalar %s --json", path);
+    SAYS("\"diagnosis\":null,");
+    STATUS(1, "check scalar %s --fault lost-key@30 --json --no-diagnose", path);
+    SAYS("\"diagnosis\":null,");
+    STATUS(1, "check scalar %s --fault lost-key@30 --json", path);
+    SAYS("\"diagnosis\":{\"is\":\"fault\",\"name\":\"lost-key@key=30\",\"what\":\"key N is never ");
+    SAYS("\"others\":[\"");
+    STATUS(1, "check scalar %s --fault lse-base-2 --json", path);
+    SAYS("\"others\":[\"lse-base-2\"],\"alike\":true");
+    STATUS(1, "check scalar %s --arith fp64 --json", path);
+    SAYS("\"diagnosis\":{\"is\":\"arithmetic\",\"name\":\"computed in fp32\",");
+}
+END_TEST
+
 START_TEST(what_there_is_can_be_listed)
 {
     STATUS(0, "list");
@@ -171,6 +188,7 @@ int main(void)
     tcase_add_test(t, show_draws_who_sees_whom);
     tcase_add_test(t, rows_can_be_sampled_and_the_report_says_so);
     tcase_add_test(t, json_is_one_object_a_case);
+    tcase_add_test(t, json_names_the_fault_and_its_suspects);
     tcase_add_test(t, what_there_is_can_be_listed);
     return run_suite("misuse", t) != 0;
 }

@@ -202,10 +202,11 @@ START_TEST(the_plan_of_the_bound_follows_the_plan_of_the_engine)
     x->a.plan = (struct at_plan){.bc = 2, .splits = 5, .lanes = 1, .merge = AT_IN_ORDER};
     struct at_arith arith = at_scalar.arith(&x->a);
     ck_assert(arith.tile == 2 && arith.joins == 4 && arith.dot == 4 && arith.compute == AT_F32);
+    ck_assert(arith.ordered);
     x->a.plan.merge = AT_TREE, x->a.plan.lanes = 2;
     x->a.score.sink = at_bhsd(x->bias, AT_F32, 1, 4, 1, 1);
     arith = at_scalar.arith(&x->a);
-    ck_assert(arith.joins == 4 && arith.dot == 3); /* ceil(log2 5) + sink; 4/2 + 1 */
+    ck_assert(arith.joins == 3 && arith.dot == 3); /* ceil(log2 5); 4/2 + 1 */
     ck_assert(at_standard.workspace(&x->a) == 3 * 5 * 4);
     x->a.q.dim[2] = x->a.k.dim[2] = (int64_t)1 << 40;
     ck_assert(at_standard.workspace(&x->a) == INT64_MAX);

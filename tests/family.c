@@ -146,6 +146,7 @@ static void paint_plan(struct family *f, struct paint *r, const struct at_arith 
     if (k->lse_merge || (!k->tile && paint_one_in(r, 2)))
         return;
     arith->tile = p->bc, arith->joins = p->splits - 1;
+    arith->ordered = p->splits == 1 || paint_one_in(r, 2);
 }
 
 void family_paint(struct family *f, uint64_t seed, const struct at_arith *preset,

@@ -1,13 +1,14 @@
 /* Every mutant, and every correct kernel, under our judge and under published rules: a table of
- * tab-separated lines on stdout, its summary on stderr.
+ * tab-separated lines on stdout, the names of the cases on stderr.
  *
  *     kernel  suite  case  effect  judge  confidence  assert_close ... hipdnn
  *
- * effect: does the kernel differ from the one without the fault in a bit of out? 1 in a rule's
- * column: it fails the kernel. Suites: "ordinary" (normal numbers, as a kernel's own test draws
- * them, fp32 and bf16), and ours: "fields" (small problems over every field of the descriptor),
- * "tiles" (more keys than a tile has, lengths that are no multiple of one), "extreme" (scores far
- * from 0). usage: kill_matrix [seed]. SPDX-License-Identifier: MIT */
+ * effect: does the kernel differ from the one without the fault in a bit of out or lse? 1 in a
+ * rule's column: it fails the kernel. Suites: "ordinary" (normal numbers, as a kernel's own test
+ * draws them, fp32 and bf16), and those of `attest generate full`, whose intervals stand in for the
+ * judge: the preset that the files state, equality on exact cases. usage: kill_matrix [seed].
+ * SPDX-License-Identifier: MIT */
+#define AT_BITS 64
 #include "at_index.h"
 #include "at_simulate.h"
 #include "hold.h"
@@ -15,6 +16,7 @@
 #include "ordinary.h"
 #include "published.h"
 #include "ref.h"
+#include "vector.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,30 +27,41 @@
 /* One problem with its truth; base: the kernel without a fault. */
 struct scene {
     const char *suite;
-    char name[60];
+    char name[140];
     const struct at_attention *a;
     const struct at_result *got;
-    struct at_arith arith;
+    struct at_arith arith, bounded; /* the kernels'; that of the bound in h */
+    enum at_exact exact;
     enum at_dtype weight;
     struct hold h;
     double *eager;
     unsigned char *base;
     size_t bytes;
     const unsigned char *memory; /* of got */
-    bool rules;                  /* published rules too */
+    bool rules;                  /* ordinary: published rules too */
 };
 
 /* -- Verdicts -------------------------------------------------------------------------------- */
 
-static void put(const struct scene *s, const char *kernel, bool effect,
-                const struct at_arith *arith)
+/* The bound in h becomes the arithmetic's. */
+static void bind(struct scene *s, const struct at_arith *arith)
+{
+    if (memcmp(&s->bounded, arith, sizeof *arith) == 0)
+        return;
+    s->bounded = *arith;
+    if (at_bound(s->a, arith, s->h.rows, &s->h.truth) != AT_OK)
+        abort();
+    at_exact_claim(s->exact, arith, s->a->v.dtype, &s->h.truth);
+}
+
+static void put(struct scene *s, const char *kernel, bool effect, const struct at_arith *arith)
 {
     struct at_verdict v;
     struct at_statistics c = {.applies = false};
     bool fails[PUBLISHED] = {false};
-    struct hold *h = (struct hold *)(uintptr_t)&s->h;
-    if (at_bound(s->a, arith, h->rows, &h->truth) != AT_OK ||
-        at_compare(s->a, s->got, h->rows, arith, &h->truth, NULL, &v) != AT_OK ||
+    struct hold *h = &s->h;
+    bind(s, arith);
+    if (at_compare(s->a, s->got, h->rows, arith, &h->truth, NULL, &v) != AT_OK ||
         at_statistics(s->a, arith, &s->got->out, h->rows, &h->truth, ALARM, &c) != AT_OK)
         abort();
     if (s->rules)
@@ -72,7 +85,7 @@ static void keep(struct scene *s)
 
 static bool plant(const struct scene *s, int kind, int64_t at)
 {
-    char name[100];
+    char name[140];
     struct at_said said;
     struct at_planted f = {kind, at, -1, s->weight};
     enum at_dtype weight = s->weight;
@@ -135,7 +148,8 @@ static void unspoiled(const struct scene *s)
     free(out);
 }
 
-/* Correct kernels of many plans; with P narrow, the one that has it. */
+/* Correct kernels of many plans; with P narrow, the one that has it. On ordinary inputs each is
+ * held to its own arithmetic, on generated ones to the files'. */
 static void correct(struct scene *s)
 {
     static const struct at_plan plans[] = {
@@ -158,7 +172,7 @@ static void correct(struct scene *s)
         a.plan = at_resolve(&a);
         if (at_forward(e, &a, s->got) != AT_OK)
             abort();
-        struct at_arith arith = e->arith(&a);
+        struct at_arith arith = s->rules ? e->arith(&a) : s->arith;
         char name[40];
         snprintf(name, sizeof name, "correct-%s-%d", e->name, k);
         put(s, name, false, &arith);
@@ -180,18 +194,16 @@ static void eager(struct scene *s)
         abort();
 }
 
+/* The truth is there. */
 static void play(struct scene *s, unsigned needs, bool exactly)
 {
-    if (!hold_truth(&s->h, s->a))
-        abort();
     if (s->rules)
         eager(s);
     correct(s);
     mutants(s, needs, exactly);
-    hold_free(&s->h);
     free(s->eager);
     free(s->base);
-    s->eager = NULL, s->base = NULL;
+    fprintf(stderr, "%s\n", s->name);
 }
 
 /* -- Suites ---------------------------------------------------------------------------------- */
@@ -234,12 +246,12 @@ static void stage(struct scene *s, struct ordinary *x, int64_t tile, bool narrow
 }
 
 /* Normal numbers at the given length: each feature with the mutants that need it. */
-static void ordinary(const char *suite, uint64_t seed, int64_t Skv, enum at_dtype dtype, int64_t D,
-                     int64_t rows, int kinds)
+static void ordinary(uint64_t seed, int64_t Skv, enum at_dtype dtype, int64_t D, int64_t rows,
+                     int kinds)
 {
     for (int k = 0; k < kinds; k++) {
         struct ordinary x;
-        struct scene s = {.suite = suite, .rules = strcmp(suite, "ordinary") == 0};
+        struct scene s = {.suite = "ordinary", .rules = true};
         struct ordinary_shape shape = {.B = 2,
                                        .Hq = 4,
                                        .Hkv = 2,
@@ -253,36 +265,59 @@ static void ordinary(const char *suite, uint64_t seed, int64_t Skv, enum at_dtyp
         stage(&s, &x, 64, dtype == AT_BF16);
         snprintf(s.name, sizeof s.name, "%s-%s-%lld-%llu", at_dtype_name(dtype), settings[k].name,
                  (long long)Skv, (unsigned long long)seed);
-        play(&s, settings[k].needs, s.rules);
+        if (!hold_truth(&s.h, s.a))
+            abort();
+        play(&s, settings[k].needs, true);
+        hold_free(&s.h);
         ordinary_free(&x);
-        fprintf(stderr, "%s\n", s.name);
     }
 }
 
-static void painted(const char *suite, uint64_t seed, int64_t from, int64_t n, bool extreme)
+/* One case of `attest generate`, as its files have it. */
+static void vector(struct at_vector *v, const char *where)
 {
-    for (int64_t k = from; k < from + n; k++) {
-        struct problem p;
-        struct scene s = {.suite = suite};
-        uint32_t others = PAINT_BIAS | PAINT_ALIBI | PAINT_SOFTCAP | PAINT_DROPOUT | PAINT_DESCALE |
-                          PAINT_PAGED | PAINT_Q_LEN | PAINT_KV_LEN | PAINT_WINDOW | PAINT_MASK;
-        paint_problem(&p, seed + (uint64_t)k,
-                      (struct paint_options){.without = (extreme ? others : PAINT_LARGE) |
-                                                        PAINT_WIDE | PAINT_ZERO | PAINT_HUGE |
-                                                        PAINT_SPECIAL | PAINT_PLAN | PAINT_SPLITS |
-                                                        PAINT_STRIDES | PAINT_OUT});
-        if (extreme)
-            p.a.score.scale *= k % 2 ? 0x1p13 : 0x1p6;
-        if (extreme && k % 3 == 0 && p.a.score.sink.data) /* above every score */
-            paint_put(&p.a.score.sink, 0, 0x1p16);
-        p.a.plan = (struct at_plan){.compute = AT_F32, .bc = 64};
-        p.a.plan = at_resolve(&p.a);
-        s.a = &p.a, s.got = &p.got, s.arith = at_scalar.arith(&p.a);
-        s.arith.tile = 0, s.arith.joins = 0;
-        s.memory = p.owned[p.results], s.bytes = p.bytes[p.results];
-        snprintf(s.name, sizeof s.name, "%s-%llu", suite, (unsigned long long)(seed + (uint64_t)k));
-        play(&s, 0, false);
-        problem_free(&p);
+    struct at_attention *a = &v->x.a;
+    struct scene s = {.a = a, .arith = v->arith, .exact = v->canvas.plot->exact};
+    char suite[20];
+    int64_t n = v->y.n, size = at_dtype_size(v->out);
+    snprintf(suite, sizeof suite, "%.*s", (int)strcspn(v->canvas.name, "-"), v->canvas.name);
+    snprintf(s.name, sizeof s.name, "%s-%s", where, v->canvas.name);
+    a->plan = (struct at_plan){.compute = AT_F32, .bc = v->canvas.want->tile[0]};
+    a->plan = at_resolve(a);
+    s.bytes = (size_t)(n * (v->y.Dv * size + 4));
+    unsigned char *memory = malloc(s.bytes + 1);
+    if (!memory)
+        abort();
+    const int64_t *q = a->q.dim;
+    struct at_result got = {at_case_like_q(&v->x, memory + 4 * n, v->out, v->y.Dv),
+                            at_bhsd(memory, AT_F32, q[0], q[1], q[2], 1)};
+    s.suite = suite, s.got = &got, s.memory = memory;
+    s.weight = v->arith.weight;
+    s.h = (struct hold){.truth = v->y, .rows = v->rows};
+    play(&s, 0, false);
+    free(memory);
+}
+
+/* Every suite at a shape. */
+static void generated(uint64_t seed, enum at_dtype dtype, const int64_t shape[7])
+{
+    const struct at_progress quiet = {NULL, NULL};
+    const struct at_plot *plot;
+    struct at_request want = at_request_plain();
+    struct at_said said;
+    struct at_vector v;
+    char where[40];
+    int64_t tile;
+    memcpy(want.shape, shape, sizeof want.shape);
+    want.seed = seed, want.dtype = dtype, want.corner = AT_BOTTOM_RIGHT, want.tile[0] = 64;
+    snprintf(where, sizeof where, "%s-%lld", at_dtype_name(dtype), (long long)shape[4]);
+    if (!at_request_suite(&want, "full", &said) || !at_request_check(&want, &said))
+        abort();
+    for (int64_t k = 0; at_suite_case(&want, k, &plot, &tile); k++) {
+        if (!at_vector_make(&v, &want, plot, tile, quiet, &said) || v.sampled)
+            abort();
+        vector(&v, where);
+        at_vector_free(&v);
     }
 }
 
@@ -293,13 +328,14 @@ int main(int argc, char **argv)
     for (int k = 0; k < PUBLISHED; k++)
         printf("\t%s", published_names[k]);
     printf("\tratio\trms/limit\tgain\tscale\n");
-    ordinary("ordinary", seed, 500, AT_F32, 80, 4, SETTINGS);
-    ordinary("ordinary", seed, 500, AT_BF16, 80, 4, SETTINGS);
-    ordinary("ordinary", seed + 100, 2000, AT_F32, 64, 2,
-             1); /* plain alone: truth takes its time */
-    ordinary("ordinary", seed + 100, 2000, AT_BF16, 64, 2, 1);
-    ordinary("tiles", seed, 150, AT_F32, 20, 3, 2);
-    painted("fields", seed, 0, 40, false);
-    painted("extreme", seed, 100, 16, true);
+    ordinary(seed, 500, AT_F32, 80, 4, SETTINGS);
+    ordinary(seed, 500, AT_BF16, 80, 4, SETTINGS);
+    ordinary(seed + 100, 2000, AT_F32, 64, 2, 1); /* plain alone: truth takes its time */
+    ordinary(seed + 100, 2000, AT_BF16, 64, 2, 1);
+    /* A tail, groups and a batch as faults need them; then many keys to a row. */
+    const int64_t small[7] = {2, 6, 2, 7, 150, 20, 4}, deep[7] = {1, 2, 1, 3, 1500, 24, 4};
+    generated(seed, AT_F32, small);
+    generated(seed, AT_BF16, small);
+    generated(seed, AT_BF16, deep);
     return 0;
 }

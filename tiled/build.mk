@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # tiled/ is compiled for both working types and for each instruction set; the engine picks at run
 # time, so one binary serves every machine. The flags are measured: tile.h says which matter.
-machine := $(shell $(CC) -dumpmachine)
+machine := $(shell $(CC) -dumpmachine 2>/dev/null)
 try = $(shell $(CC) $(1) -Werror -c -x c /dev/null -o /dev/null 2>/dev/null && echo $(1))
 ISAS := base
 ifneq ($(filter x86_64%,$(machine)),)

@@ -12,8 +12,8 @@ set border 3
 set tics nomirror
 set key outside right top samplen 1.5 noenhanced
 set title "How much of its bound a simulated kernel reaches, hill climbing (1: the bound itself)"
-names = 'fp32,exp_ulps=1|fp32|eager|fp32-exp2|split-lse|fp32-libm-exp20|3xtf32|bf16-p|bf16-p-normalised|bf16-sp|bf16-tensor-core|fp16-p|onnx-fp16|fp8-p'
-count = 14
+names = 'fp32,exp_ulps=1|fp32|fp32,ordered=true|eager|fp32-exp2|split-lse|fp32-libm-exp20|3xtf32|bf16-p|bf16-p-normalised|bf16-sp|bf16-tensor-core|fp16-p|onnx-fp16|fp8-p'
+count = 15
 name(k) = (s = names, n = k, f(s, n))
 f(s, n) = n == 1 ? (strstrt(s, '|') ? s[1:strstrt(s, '|') - 1] : s) : f(s[strstrt(s, '|') + 1:strlen(s)], n - 1)
 out(k) = stringcolumn(1) eq name(k) && stringcolumn(4) eq 'out' ? column(5) : NaN

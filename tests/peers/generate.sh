@@ -9,23 +9,27 @@ mkdir -p "$at"
 "$attest" generate full --shape 1,4,2,20,70,32,16 --dtype fp16 --causal bottom-right --tile 16,24 -o "$at/full"
 env $PYTHON tests/peers/paint.py "$at/full" tests/data/vectors/smoke tests/data/vectors/exact
 agree=0 differ=0
-both() { # fault or "", expected status
+both() { # suite, fault or "", expected status
+    rm -rf "$at/got"
     mkdir -p "$at/got"
-    for case in "$at"/exact/*.bf16-p.safetensors; do
-        name=$(basename "$case" .bf16-p.safetensors).safetensors
-        "$attest" run scalar "$at/exact/$name" ${1:+--fault "$1"} -o "$at/got/$name"
+    for case in "$at/$1"/*-p.safetensors; do
+        name=$(basename "$case"); name=${name%%.*}.safetensors
+        "$attest" run scalar "$at/$1/$name" ${2:+--fault "$2"} -o "$at/got/$name"
     done
     ours=0 theirs=0
-    "$attest" check scalar "$at"/exact/* ${1:+--fault "$1"} >"$at/check" || ours=$?
-    env $PYTHON tests/peers/ten_lines.py "$at/got" "$at/exact" >"$at/numpy" || theirs=$?
-    echo "${1:-no fault}: attest check $ours, NumPy $theirs, expected $2"
+    "$attest" check scalar "$at/$1"/* ${2:+--fault "$2"} >"$at/check" || ours=$?
+    env $PYTHON tests/peers/ten_lines.py "$at/got" "$at/$1" >"$at/numpy" || theirs=$?
+    echo "$1, ${2:-no fault}: attest check $ours, NumPy $theirs, expected $3"
     grep -m1 -A1 FAILS "$at/check" || true
     grep -m1 first "$at/numpy" || true
-    if [ "$ours$theirs" = "$2$2" ]; then agree=$((agree + 1)); else differ=$((differ + 1)); fi
+    if [ "$ours$theirs" = "$3$3" ]; then agree=$((agree + 1)); else differ=$((differ + 1)); fi
 }
-both "" 0
-both lost-key@63 1
-both lost-key@64 1
-both head-modulo 1
+both exact "" 0
+both exact lost-key@63 1
+both exact lost-key@64 1
+both exact head-modulo 1
+both full "" 0
+both full page-identity 1
+both full sink-twice 1
 echo "numpy: $agree agree, $differ differ"
 [ "$differ" = 0 ]

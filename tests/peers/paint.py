@@ -53,7 +53,12 @@ PLAIN = {"smoke-normal": "qkv", "smoke-decode": "qkv", "smoke-peaked": "kv", "sm
          "masks-bottom-right": "qkv", "masks-top-left": "qkv", "masks-window": "qkv",
          "masks-both-sides": "qkv", "masks-boolean": "qkv", "masks-bias": "qkv",
          "extreme-zero": "kv", "workloads-prefill": "qkv", "workloads-decode": "qkv",
-         "exact-needle": "v", "exact-diagonal": "v"}
+         "exact-needle": "v", "exact-diagonal": "v", "extreme-low": "v", "scores-scale": "kv",
+         "scores-softcap": "kv", "scores-order": "kv", "scores-alibi": "qkv", "scores-alibi-both": "qkv",
+         "scores-sink": "qkv", "scores-sink-above": "qkv", "scores-sink-alone": "qkv",
+         "scores-descale-tensor": "qkv", "scores-descale-head": "qkv", "scores-descale-row": "qkv",
+         "dropout-draw": "qkv", "dropout-wide": "qkv", "dropout-keep": "qkv", "batches-rows": "q",
+         "batches-offsets": "qkv", "batches-pages": "q", "infinities-values": "qk", "infinities-hidden": "q"}
 
 
 def expected(recipe, name, shape, dtype):
