@@ -146,7 +146,7 @@ check: setup
 check-run: $(BUILD)/attest $(SUITES)
 	@ATTEST=$(BUILD)/attest tests/run.sh $(SUITES) tests/embed.sh tests/readme.sh
 # The evidence that the bound is true, by itself; also in check and check-long.
-BOUND = $(addprefix $(BUILD)/tests/check_,bound simulate exhaustive families adversary)
+BOUND = $(addprefix $(BUILD)/tests/check_,bound bound_short order simulate exhaustive families adversary)
 check-bound: $(BOUND)
 	@tests/run.sh $(BOUND)
 # What the adversary reaches (minutes), and the figures of data in the tree.

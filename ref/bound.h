@@ -161,6 +161,10 @@ static inline double small_expm1(double x)
     return x * (1 + x * (1. / 2 + x * (1. / 6 + x * (1. / 23))));
 }
 
+/* Where a key's computed score may lie. */
+static inline double highest(const struct key *k) { return k->s + (k->s_lo + k->D + k->sigma); }
+static inline double lowest(const struct key *k) { return k->s + (k->s_lo - k->D - k->sigma); }
+
 /* (1+eps)^n - 1, upwards; log(1+eps) <= eps - eps^2/2 + eps^3/3. */
 static inline double growth(double n, double eps)
 {
@@ -181,15 +185,10 @@ static inline double relative(double x, struct at_format f)
 /* What an error has besides its additions: (1+error) = (1+additions)(1+rest); part:
  * 1/(1+additions).
  */
-static inline double besides_by(double error, double additions, double part)
+static inline double besides(double error, double additions, double part)
 {
     double rest = (error - additions) * part;
     return (rest > 0 ? rest : 0) + 0x1p-40 * error;
-}
-
-static inline double besides(double error, double additions)
-{
-    return besides_by(error, additions, 1 / (1 + additions));
 }
 
 /* Multiplying by it rounds nothing, but for underflow. */

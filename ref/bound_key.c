@@ -73,11 +73,6 @@ static void sort(struct ranks *b, double *x, int64_t n, double *space)
         sort_few(x + b->start[k], b->start[k + 1] - b->start[k]);
 }
 
-/* Where its computed score may lie. */
-static double highest(const struct key *k) { return k->s + (k->s_lo + k->D + k->sigma); }
-
-static double lowest(const struct key *k) { return k->s + (k->s_lo - k->D - k->sigma); }
-
 /* Scores in order of s + D, and l. */
 static void rank(struct row *x, double lse)
 {
@@ -310,13 +305,13 @@ static void few(struct row *x)
     double heavy = growth(best.additions, r->eps_sum),
            light = heavy + 1 + growth(3 * x->depth, r->eps_sum);
     for (int64_t t = 0; t < x->n; t++) {
-        double of_l = besides_by(x->key[t].R, all, part), of_u = besides_by(x->key[t].S, all, part);
+        double of_l = besides(x->key[t].R, all, part), of_u = besides(x->key[t].S, all, part);
         R = larger(R, of_l), S = larger(S, of_u);
     }
     for (int64_t t = 0; t < x->n; t++) {
         double sums = x->share[t] < best.least ? light : heavy;
-        l += x->share[t] * (besides_by(x->key[t].R, all, part) + (1 + R) * sums);
-        x->few[t] = x->share[t] * (besides_by(x->key[t].S, all, part) + (1 + S) * sums);
+        l += x->share[t] * (besides(x->key[t].R, all, part) + (1 + R) * sums);
+        x->few[t] = x->share[t] * (besides(x->key[t].S, all, part) + (1 + S) * sums);
     }
     x->R_mean = fmin(x->R_mean, l * WIDER);
     x->has_few = true;

@@ -37,14 +37,13 @@ static int64_t tile_of(const struct row *x, int64_t t)
 }
 
 /* The tile of keys [from,to): surest, the maximum that was surely reached, rises. */
-static void mark(struct row *x, int64_t from, int64_t to, long double *surest)
+static void mark(struct row *x, int64_t from, int64_t to, double *surest)
 {
     const struct at_arith *k = x->r->arith;
-    long double most = -INFINITY, least = -INFINITY;
+    double most = -INFINITY, least = -INFINITY;
     for (int64_t t = from; t < to; t++) {
-        const struct key *y = &x->key[t];
-        most = fmaxl(most, (long double)y->s + y->s_lo + y->D + y->sigma);
-        least = fmaxl(least, (long double)y->s + y->s_lo - y->D - y->sigma);
+        double high = highest(&x->key[t]), low = lowest(&x->key[t]);
+        most = high > most ? high : most, least = low > least ? low : least;
         x->step[t] = t > from ? JOINS : 0;
     }
     int step = ENDS;
@@ -53,12 +52,12 @@ static void mark(struct row *x, int64_t from, int64_t to, long double *surest)
     if (from > 0 && !k->normalised && (k->inexact_one || most > *surest))
         step |= RAISES;
     x->step[to - 1] |= (unsigned char)step;
-    *surest = fmaxl(*surest, least);
+    *surest = fmax(*surest, least);
 }
 
 void at_bound_steps(struct row *x)
 {
-    long double surest = -INFINITY;
+    double surest = -INFINITY;
     double T = 0, own = 0;
     for (int64_t t = 0; t < x->n; t++)
         x->key[t].T = INFINITY;
@@ -100,7 +99,7 @@ void at_bound_order(struct row *x)
 {
     const struct rule *r = x->r;
     const struct at_arith *k = r->arith;
-    double T = -1, l = 0, u = 0, S = 0, R = 0, rest = 0, n = (double)x->n;
+    double T = -1, l = 0, u = 0, of_l = 1, of_u = 1, S = 0, R = 0, rest = 0, n = (double)x->n;
     x->ordered = known(k) && x->n > 1 && !x->direct && !k->truncates && !(k->product_eps > 0);
     if (!x->ordered)
         return;
@@ -108,16 +107,19 @@ void at_bound_order(struct row *x)
            all_l = 1 + growth(x->depth + x->rescales + 1, r->eps_total);
     for (int64_t t = 0; t < x->n; t++) { /* s_j; l's is only summed */
         const struct key *y = &x->key[t];
-        if (y->T != T)
+        if (y->T != T) {
             T = y->T, u = growth(x->depth + T, r->eps_sum), l = growth(x->depth + T, r->eps_total);
-        double s = besides(y->S, u), of_l = besides(y->R, l);
-        x->own[t] = s, S = fmax(S, s), R = fmax(R, of_l);
-        rest += x->share[t] * of_l;
+            of_u = 1 / (1 + u), of_l = 1 / (1 + l);
+        }
+        double s = besides(y->S, u, of_u), own = besides(y->R, l, of_l);
+        x->own[t] = s, S = s > S ? s : S, R = own > R ? own : R;
+        rest += x->share[t] * own;
     }
     x->order_eps = r->eps_sum * all_u * (1 + S) * WIDER;
     for (int64_t t = 0; t < x->n; t++) {
         const struct key *y = &x->key[t];
-        double off = expm1(2 * y->eta) + (n + 16) * 0x1p-52; /* of p and of sums of p v here */
+        double eta = y->eta <= 0x1p-4 ? 2 * y->eta * (1 + 2 * y->eta) : expm1(2 * y->eta);
+        double off = eta + (n + 16) * 0x1p-52; /* of p and of sums of p v here */
         x->own[t] = x->share[t] * x->own[t] * all_u * WIDER +
                     x->order_eps * (x->depth + y->T) * (x->up[t] + off * x->p[t]);
     }
@@ -133,12 +135,15 @@ AT_CLONES void at_bound_order_sum(const struct row *x, int64_t from, int64_t to,
     for (int64_t t = from; t < to; t++) {
         const double *restrict v = x->panel[t] + s->c * NEAR;
         double factor = x->key[t].factor, p = x->p[t] * factor, o = x->own[t] * fabs(factor);
-        double joins = x->step[t] & JOINS ? 1 : 0;
 #pragma omp simd
         for (int c = 0; c < WIDE; c++) {
-            tile[c] += p * v[c];
-            own[c] += o * fabs(v[c]);
-            run[c] += v[c] != 0 ? joins * fabs(tile[c]) : 0;
+            tile[c] = fma(p, v[c], tile[c]);
+            own[c] = fma(o, fabs(v[c]), own[c]);
+        }
+        if (x->step[t] & JOINS) {
+#pragma omp simd
+            for (int c = 0; c < WIDE; c++)
+                run[c] += fabs(tile[c]);
         }
         if (!(x->step[t] & ENDS))
             continue;

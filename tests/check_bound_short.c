@@ -255,9 +255,8 @@ static void hold_sums(struct bench *y, bool *took)
                       "SEED=%llu: %a, the theorem says %La", (unsigned long long)paint_seed(),
                       quick[c], want);
         ck_assert(!fine || (quick[c] * WIDER >= slow[c] && s.size[c] == z.size[c]));
-        ck_assert(!fine || c < 3 ||
-                  quick[c] <= slow[c] * (1 + 0x1p-7)); /* others: rounding alone */
-        ck_assert(s.priv[c] * WIDER >= own && priv * WIDER >= old && priv <= old * (1 + 0x1p-6));
+        ck_assert(!fine || c < 3 || quick[c] <= slow[c] * 1.013); /* others: rounding alone */
+        ck_assert(s.priv[c] * WIDER >= own && priv * WIDER >= old && priv <= old * 1.013);
     }
 }
 
