@@ -119,29 +119,31 @@ static void weights(struct reader *x, int64_t n, at_real *worth)
     }
 }
 
-/* Columns [c, c + columns) of `rows` rows from r on (a literal columns). */
-INLINE void gather_rows(struct reader *x, int rows, int columns, int64_t n, int64_t r, int64_t c,
-                        const at_real *worth)
+/* Columns [c, c + columns) of `rows` rows from r on: C of R rows at once, or LINE row by row. A
+ * function of its own, or gcc runs out of registers in the walk around it. */
+static __attribute__((noinline)) void gather_rows(struct reader *x, int64_t rows, int64_t columns,
+                                                  int64_t n, int64_t r, int64_t c,
+                                                  const at_real *worth)
 {
-    int64_t stride = x->z.Dv + 2;
-    const at_real *p = x->s + r * x->bc;
+    int64_t stride = x->z.Dv + 2, bc = x->bc;
+    const at_real *p = x->s + r * bc;
     at_real *u = x->state + r * stride + 2;
-    if (rows == R)
-        gather(R, columns, n, p, x->bc, x->value, c, worth + r, u, stride);
-    for (int64_t k = 0; rows < R && k < rows; k++)
-        gather(1, columns, n, p + k * x->bc, x->bc, x->value, c, worth + r + k, u + k * stride,
-               stride);
+    if (rows == R && columns == C)
+        gather(R, C, n, p, bc, x->value, c, worth + r, u, stride);
+    else
+        for (int64_t k = 0; k < rows; k++)
+            gather(1, LINE, n, p + k * bc, bc, x->value, c, worth + r + k, u + k * stride, stride);
 }
 
 static void gather_all(struct reader *x, int64_t n, const at_real *worth)
 {
-    int64_t Dv = x->z.Dv, c;
+    int64_t Dv = x->z.Dv, c, columns;
     for (int64_t r = 0; r < x->rows; r += R) {
-        int rows = (int)at_min(R, x->rows - r);
-        for (c = 0; c + C <= Dv; c += C)
-            gather_rows(x, rows, C, n, r, c, worth);
-        for (; c + LINE <= Dv; c += LINE)
-            gather_rows(x, rows, LINE, n, r, c, worth);
+        int64_t rows = at_min(R, x->rows - r);
+        for (c = 0; c + LINE <= Dv; c += columns) {
+            columns = rows == R && c + C <= Dv ? C : LINE;
+            gather_rows(x, rows, columns, n, r, c, worth);
+        }
         for (int64_t k = r; k < r + rows; k++)
             gather_rest(n, x->s + k * x->bc, x->value, c, Dv, worth[k],
                         x->state + k * (Dv + 2) + 2);
