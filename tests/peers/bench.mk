@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# make bench-peers: the tiled engine beside PyTorch, onnxruntime and NumPy (OpenBLAS), same arrays, same
-# threads, interleaved. PEERS_ARGS: --quick, --rounds R, --only TEXT, --json FILE; THREADS=T.
+# make bench-peers: the tiled engine beside PyTorch, onnxruntime, NumPy (OpenBLAS) and, where Debian's
+# libdnnl2 is, oneDNN: same arrays, same threads, interleaved.
+# PEERS_ARGS: --quick, --rounds R, --only TEXT, --json FILE; THREADS=T.
 BUILD ?= build
 BENCH := $(BUILD)/bench
 BENCH_PYTHON ?= python3
