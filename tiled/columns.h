@@ -15,9 +15,9 @@
 
 /* R rows of KEYS keys in dots, R rows of C columns in gather: eight vectors of 512 or 256 bits. */
 #if defined(__AVX512F__)
-enum { C = 128 / sizeof(at_real), KEYS = 2 };
+enum { C = 128 / sizeof(at_real), KEYS = 2, FAR = 1 };
 #else
-enum { C = 64 / sizeof(at_real), KEYS = 1 };
+enum { C = 64 / sizeof(at_real), KEYS = 1, FAR = 0 };
 #endif
 enum { CHAINS = 16, R = AT_BITS == 32 ? 4 : 2, LINE = 64 / sizeof(at_real) };
 enum { AHEAD = 8 };
@@ -25,11 +25,19 @@ enum { AHEAD = 8 };
 #define COLUMNS(n) _Pragma("omp simd") for (int c = 0; c < n; c++)
 #define INLINE static inline __attribute__((always_inline))
 
-/* Asks for a row's memory: a value wanted after the softmax, a key wanted soon (1.6 times). */
+/* Asks for a row's memory: a key wanted soon (1.6 times). */
 INLINE void hint(const at_real *row, int64_t n)
 {
     for (int64_t c = 0; c < n; c += LINE)
         __builtin_prefetch(row + c);
+}
+
+/* ... later than that: a value after the softmax, a key of the next tile. With FAR memory never
+ * rests: while weights and values are at work the next tile's keys come to the second cache. */
+INLINE void hint_far(const at_real *row, int64_t n)
+{
+    for (int64_t c = 0; c < n; c += LINE)
+        FAR ? __builtin_prefetch(row + c, 0, 2) : __builtin_prefetch(row + c);
 }
 
 /* at_dot's pairwise halves of 16 chains, written out so that they stay in registers. */
@@ -101,16 +109,19 @@ INLINE void sums(int rows, int64_t n, const at_real *p, int64_t bc, at_real *l)
         l[r] = t[r];
 }
 
-/* u[r] takes in sum_j p[r][j] v_j over columns [c0, c0+columns) of `rows` rows (both literal). */
+/* u[r] takes in sum_j p[r][j] v_j over columns [c0, c0+columns) of `rows` rows (both literal).
+ * next: the keys of the next tile; those before n/4 were asked for among the weights. */
 INLINE void gather(int rows, int columns, int64_t n, const at_real *restrict p, int64_t bc,
-                   const at_real *const *v, int64_t c0, const at_real *worth, at_real *restrict u,
-                   int64_t stride)
+                   const at_real *const *v, const at_real *const *next, int64_t c0,
+                   const at_real *worth, at_real *restrict u, int64_t stride)
 {
     at_real t[R][C];
     for (int r = 0; r < rows; r++)
         COLUMNS(columns) t[r][c] = 0;
     for (int64_t j = 0; j < n; j++) {
         const at_real *restrict y = v[j] + c0;
+        if (FAR && j >= n / 4)
+            hint_far(next[j] + c0, columns);
         for (int r = 0; r < rows; r++) {
             at_real w = p[r * bc + j];
             COLUMNS(columns) t[r][c] = at_fma(w, y[c], t[r][c]);

@@ -20,6 +20,7 @@ struct reader {
         *sum; /* q (rows,D), s (rows,bc), state (rows,Dv+2), sum (2 rows + Dv) */
     struct at_tally tally;
     const at_real **key, **value; /* where the tile's rows lie; k, v if converted */
+    const at_real **next;         /* keys of the next tile, to ask for */
     int64_t *list;
 };
 
@@ -61,6 +62,18 @@ static void tile_place(struct reader *x, struct at_span keys)
     }
 }
 
+/* The keys after the tile's, of a sequence's last tile the last. */
+static void next_place(struct reader *x, struct at_span keys)
+{
+    const struct at_attention *a = x->a;
+    int64_t last = at_keys_of(a, &x->z, x->b) - 1, n = keys.hi - keys.lo;
+    bool ready = lies_ready(&a->k, &a->score.kscale);
+    for (int64_t j = 0; j < n; j++)
+        x->next[j] = !ready ? x->k
+                            : (const at_real *)a->k.data +
+                                  at_key_offset(a, &a->k, x->b, x->g, at_min(keys.hi + j, last));
+}
+
 /* -- Scores ----------------------------------------------------------------------------------- */
 
 /* `keys` (a literal) of n keys, from j on. */
@@ -69,7 +82,7 @@ INLINE void key_scores(struct reader *x, int keys, int64_t j, int64_t n)
     int64_t D = x->z.D, lanes = x->a->plan.lanes, r;
     at_real *s = x->s + j;
     for (int k = 0; k < keys; k++) {
-        hint(x->value[j + k], x->z.Dv);
+        hint_far(x->value[j + k], x->z.Dv);
         if (j + k + AHEAD < n)
             hint(x->key[j + k + AHEAD], D);
     }
@@ -104,6 +117,8 @@ static void weights(struct reader *x, int64_t n, at_real *worth)
 #pragma omp simd
         for (int64_t j = 0; j < n; j++)
             s[j] = at_weight(s[j], top);
+        for (int64_t j = r * n / 4 / x->rows; FAR && j < (r + 1) * n / 4 / x->rows; j++)
+            hint_far(x->next[j], x->z.D);
     }
     for (r = 0; r + R <= x->rows; r += R)
         sums(R, n, x->s + r * x->bc, x->bc, l + r);
@@ -129,10 +144,11 @@ static __attribute__((noinline)) void gather_rows(struct reader *x, int64_t rows
     const at_real *p = x->s + r * bc;
     at_real *u = x->state + r * stride + 2;
     if (rows == R && columns == C)
-        gather(R, C, n, p, bc, x->value, c, worth + r, u, stride);
+        gather(R, C, n, p, bc, x->value, x->next, c, worth + r, u, stride);
     else
         for (int64_t k = 0; k < rows; k++)
-            gather(1, LINE, n, p + k * bc, bc, x->value, c, worth + r + k, u + k * stride, stride);
+            gather(1, LINE, n, p + k * bc, bc, x->value, x->next, c, worth + r + k, u + k * stride,
+                   stride);
 }
 
 static void gather_all(struct reader *x, int64_t n, const at_real *worth)
@@ -242,6 +258,8 @@ static void part_run(struct reader *x, struct at_span split)
         struct at_span keys = at_cut(any, (struct at_span){t * bc, t * bc + bc});
         bool whole = !data && keys.lo >= all.lo && keys.hi <= all.hi;
         tile_place(x, keys);
+        if (FAR && whole)
+            next_place(x, keys);
         for (int64_t r = 0; !whole && r < x->rows; r++)
             row_part(x, keys, r);
         if (whole)
@@ -317,7 +335,7 @@ enum at_status TILED(at_decode)(const struct tiled_call *call)
     int64_t width = z.Sq * z.group * (z.Dv + 2), bc = at_min(a->plan.bc, z.Skv) + C;
     int threads = (int)at_max(1, at_min(a->plan.threads, tasks));
     at_real *states = aligned_alloc(64, (size_t)bytes);
-    const at_real **list = malloc((size_t)(3 * bc * threads) * sizeof *list);
+    const at_real **list = malloc((size_t)(4 * bc * threads) * sizeof *list);
     bool good = states && list;
 #pragma omp parallel num_threads(threads) if (good)
     {
@@ -325,8 +343,8 @@ enum at_status TILED(at_decode)(const struct tiled_call *call)
         struct reader x = {.call = call, .a = a, .z = z};
         if (good) {
             workspace(a, &z, &x, states + tasks * width + n * me);
-            x.key = list + 3 * bc * me, x.value = x.key + bc;
-            x.list = (int64_t *)(x.value + bc);
+            x.key = list + 4 * bc * me, x.value = x.key + bc, x.next = x.value + bc;
+            x.list = (int64_t *)(x.next + bc);
         }
 #pragma omp for schedule(dynamic)
         for (int64_t t = 0; t < tasks; t++)
