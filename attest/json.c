@@ -156,11 +156,12 @@ void print_json(const struct session *s, const char *append)
     json_t *results = json_array();
     for (int64_t k = 0; k < s->entries; k++)
         json_array_append_new(results, result(&s->entry[k]));
-    json_t *all = json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:I, s:f, s:i, s:o}", "case", s->x.name,
-                            "file", s->x.path, "rows_judged", (json_int_t)s->rows.n, "rows",
-                            (json_int_t)s->all, "seed", (json_int_t)s->o->seed, "truth_seconds",
-                            s->seconds, "rows_by_mpfr", (json_int_t)s->truth.by_mpfr, "largest_v",
-                            s->largest, "status", session_status(s), "results", results);
+    json_t *all =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:I, s:f, s:i, s:o}", "case", s->x.name,
+                  "file", s->x.path, "rows_judged", (json_int_t)s->rows.n, "rows",
+                  (json_int_t)s->all, "seed", (json_int_t)s->o->seed, "truth_seconds", s->seconds,
+                  "bound_seconds", s->bounding, "rows_by_mpfr", (json_int_t)s->truth.by_mpfr,
+                  "largest_v", s->largest, "status", session_status(s), "results", results);
     char *text = json_dumps(all, JSON_COMPACT);
     FILE *f = append ? fopen(append, "a") : stdout;
     if (f)

@@ -4,6 +4,7 @@
 #include "program.h"
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -13,10 +14,20 @@ static const struct {
     {"trace", run_trace}, {"show", run_show},   {"list", run_list}, {"generate", run_generate},
 };
 
+/* A file is mapped as it was when it was opened. */
+static void cut_short(int number)
+{
+    static const char text[] = "attest: a file was cut short while it was read\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(MISUSE);
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
     struct at_said said;
+    signal(SIGBUS, cut_short);
     signal(SIGXFSZ, SIG_IGN); /* a file past its limit is an error of write, told and cleaned up */
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         print_usage(NULL);

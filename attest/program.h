@@ -130,7 +130,7 @@ struct session {
     int64_t entries;
     struct entry *entry;
     const struct at_arith *stated; /* of our engine; NULL: each result's own word */
-    double seconds;                /* that the truth took */
+    double seconds, bounding;      /* that the truth took; the bounds */
     double largest;                /* |v| */
 };
 

@@ -137,7 +137,8 @@ static void print_head(const struct session *s)
     if (s->rows.n < s->all && !s->o->one_row)
         printf(" (ends and borders first, then drawn; --seed %llu, --rows all for all)",
                (unsigned long long)s->o->seed);
-    printf("; truth %.1f s, %lld rows by MPFR\n", s->seconds, (long long)s->truth.by_mpfr);
+    printf("; truth %.1f s, bounds %.1f s, %lld rows (%.3g %%) by MPFR\n", s->seconds, s->bounding,
+           (long long)s->truth.by_mpfr, 100 * (double)s->truth.by_mpfr / (double)s->rows.n);
 }
 
 static const char *rule_word(const struct at_rule *r, char *text, size_t size)

@@ -20,7 +20,7 @@ static bool write_result(const struct at_case *x, const struct at_named *got, co
 {
     struct at_tensor t[2] = {at_case_out(x, "out", got->got.out.dtype, got->got.out.data),
                              at_case_lse(x, "lse", got->got.lse.dtype, got->got.lse.data)};
-    struct at_tensors file = {2, t, metadata(x, got), NULL};
+    struct at_tensors file = {.n = 2, .tensor = t, .attest = metadata(x, got)};
     if (!file.attest)
         return at_say(said, "%s: no memory", path);
     bool done = at_tensors_write(path, &file, said);

@@ -78,8 +78,10 @@ static bool add_step(struct session *s, struct entry *e, const struct at_arith *
 /* The bound of the case's rows; of an exact case, 0 where the arithmetic makes no error. */
 static bool bound_of(struct session *s, const struct at_arith *arith, struct at_said *said)
 {
+    double start = now();
     if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
         return false;
+    s->bounding += now() - start;
     at_exact_claim(at_case_exact(&s->x), arith, s->x.a.v.dtype, &s->truth);
     return true;
 }

@@ -3,6 +3,7 @@
  * `rows` (n,3) that says which b, h, i. SPDX-License-Identifier: MIT */
 #include "program.h"
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,10 @@ int run_truth(const struct options *o)
                                        &said))) {
         progress_done();
         done = write_truth(o, &x, rows, &y, &said);
+        if (done)
+            fprintf(stderr, "%s: truth of %lld rows, %lld (%.3g %%) by MPFR\n", x.name,
+                    (long long)y.n, (long long)y.by_mpfr,
+                    y.n > 0 ? 100 * (double)y.by_mpfr / (double)y.n : 0);
         at_answer_free(&y);
     }
     free((void *)rows.at);

@@ -268,6 +268,9 @@ bool at_case_write(const struct at_case *x, const char *path, struct at_said *sa
 
 void at_case_free(struct at_case *x)
 {
+    for (int64_t k = 0; k < x->nmore; k++)
+        at_tensors_free(&x->more[k]);
+    free(x->more);
     for (int64_t k = 0; k < x->nowned; k++)
         free(x->owned[k]);
     free(x->owned);

@@ -158,6 +158,7 @@ double at_largest_value(const struct at_attention *a)
 {
     struct at_sizes z = at_sizes(a);
     double most = 0;
+#pragma omp parallel for collapse(2) reduction(max : most)
     for (int64_t b = 0; b < z.B; b++)
         for (int64_t g = 0; g < z.Hkv; g++)
             for (int64_t j = 0; j < at_keys_of(a, &z, b); j++)

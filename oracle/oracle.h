@@ -28,7 +28,7 @@ struct at_tensor {
     bool boolean; /* BOOL, read as U8 */
     int rank;     /* 0..4 */
     int64_t dim[4], bytes;
-    void *data; /* aligned to 64, whatever the file does */
+    void *data; /* aligned to its element, whatever the file does */
 };
 
 struct at_tensors {
@@ -36,6 +36,7 @@ struct at_tensors {
     struct at_tensor *tensor;
     char *attest; /* the metadata entry of that name, or NULL */
     void *memory;
+    int64_t mapped; /* bytes of the file that memory is; 0: allocated */
 };
 
 /* Refuses what a reader could misunderstand: duplicate keys, holes, overlaps, trailing bytes, a
@@ -86,6 +87,8 @@ struct at_case {
     const char *layout;  /* of q: bhsd, bshd or thd */
     struct json_t *meta; /* the metadata, flags included */
     struct at_tensors file;
+    struct at_tensors *more; /* files of results */
+    int64_t nmore;
     void **owned; /* what else was allocated */
     int64_t nowned;
 };

@@ -297,12 +297,12 @@ static bool same_inputs(const struct at_case *x, const struct at_tensors *file, 
 /* The file's bytes move to the case, whose views point into them. */
 static bool keep_bytes(struct at_case *x, struct at_tensors *file)
 {
-    void **grown = realloc(x->owned, (size_t)(x->nowned + 1) * sizeof *grown);
+    struct at_tensors *grown = realloc(x->more, (size_t)(x->nmore + 1) * sizeof *grown);
     if (!grown)
         return false;
-    x->owned = grown;
-    x->owned[x->nowned++] = file->memory;
-    file->memory = NULL;
+    x->more = grown;
+    x->more[x->nmore++] = *file;
+    *file = (struct at_tensors){0};
     return true;
 }
 

@@ -1,10 +1,11 @@
 /* safetensors: 8 bytes of header length, the header (JSON), then the tensors' bytes without gaps.
  *
- * Reading trusts nothing: every number is checked against the file before it is used, and tensors
- * are read one by one into aligned memory, since the format promises no alignment. Writing orders
- * tensors as the safetensors library does (element size descending, then name) and pads the header
- * to 8. It does not map files into memory and knows nothing of attention.
- * SPDX-License-Identifier: MIT */
+ * Reading trusts nothing: every number is checked against the file before it is used. Where each
+ * tensor lies aligned the file is mapped, copied on write, and read as far as it is looked at;
+ * else, since the format promises no alignment, tensors are read one by one into aligned memory. A
+ * mapped file that is cut short meanwhile is a SIGBUS (attest/main.c). Writing orders tensors as
+ * the safetensors library does (element size descending, then name) and pads the header to 8. It
+ * knows nothing of attention. SPDX-License-Identifier: MIT */
 #include "oracle.h"
 #include "ref.h"
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -247,16 +249,49 @@ static int64_t starting_at(const struct reader *r, const struct at_tensors *x, i
     return found;
 }
 
+/* The whole file, if every tensor has bytes and stands where its elements may. */
+static char *mapped(const struct reader *r, struct at_tensors *x)
+{
+    int64_t bytes = r->data + r->size;
+    for (int64_t k = 0; k < x->n; k++)
+        if (x->tensor[k].bytes == 0 ||
+            (r->data + r->begin[k]) % stored_as(x->tensor[k].dtype, x->tensor[k].boolean)->bytes)
+            return NULL;
+    int private_pages = PROT_READ | PROT_WRITE;
+    void *all = mmap(NULL, (size_t)bytes, private_pages, MAP_PRIVATE, fileno(r->file), 0);
+    if (all == MAP_FAILED)
+        return NULL;
+    x->memory = all, x->mapped = bytes;
+    return (char *)all + r->data;
+}
+
+/* Room for all tensors, no two at one address, each aligned to 64. */
+static char *allocated(const struct reader *r, struct at_tensors *x)
+{
+    int64_t total = ALIGN;
+    for (int64_t k = 0; k < x->n; k++)
+        total += (x->tensor[k].bytes + ALIGN) / ALIGN * ALIGN;
+    x->memory = malloc((size_t)total);
+    if (!x->memory)
+        at_say(r->said, "%s: no memory for %lld bytes", r->path, (long long)total);
+    return x->memory ? (char *)x->memory + (ALIGN - (uintptr_t)x->memory % ALIGN) % ALIGN : NULL;
+}
+
+static bool read_tensor(const struct reader *r, struct at_tensor *y, char *to)
+{
+    y->data = to;
+    return fread(to, 1, (size_t)y->bytes, r->file) == (size_t)y->bytes ||
+           at_say(r->said, "%s: tensor %s could not be read: %s", r->path, y->name,
+                  ferror(r->file) ? strerror(errno) : "the file ends");
+}
+
 /* Walks the file from front to back: each tensor must start where the last one ended. */
 static bool read_data(const struct reader *r, struct at_tensors *x)
 {
-    int64_t total = ALIGN, at = 0;
-    for (int64_t k = 0; k < x->n; k++)
-        total += (x->tensor[k].bytes + ALIGN) / ALIGN * ALIGN; /* no two share an address */
-    x->memory = malloc((size_t)total);
-    if (!x->memory)
-        return at_say(r->said, "%s: no memory for %lld bytes", r->path, (long long)total);
-    char *to = (char *)x->memory + (ALIGN - (uintptr_t)x->memory % ALIGN) % ALIGN;
+    int64_t at = 0;
+    char *file = mapped(r, x), *to = file ? file : allocated(r, x);
+    if (!to)
+        return false;
     for (int64_t k = 0; k < x->n; k++) {
         int64_t t = starting_at(r, x, at);
         if (t < 0)
@@ -265,10 +300,10 @@ static bool read_data(const struct reader *r, struct at_tensors *x)
                           "tensors overlap or leave a hole",
                           r->path, (long long)at);
         struct at_tensor *y = &x->tensor[t];
-        y->data = to;
-        if (fread(to, 1, (size_t)y->bytes, r->file) != (size_t)y->bytes)
-            return at_say(r->said, "%s: tensor %s could not be read: %s", r->path, y->name,
-                          ferror(r->file) ? strerror(errno) : "the file ends");
+        if (file)
+            y->data = file + at;
+        else if (!read_tensor(r, y, to))
+            return false;
         to += (y->bytes + ALIGN) / ALIGN * ALIGN;
         at += y->bytes;
     }
@@ -311,7 +346,10 @@ void at_tensors_free(struct at_tensors *x)
 {
     free(x->tensor);
     free(x->attest);
-    free(x->memory);
+    if (x->mapped > 0)
+        munmap(x->memory, (size_t)x->mapped);
+    else
+        free(x->memory);
     *x = (struct at_tensors){0};
 }
 

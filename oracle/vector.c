@@ -151,12 +151,15 @@ int64_t at_vector_row(const struct at_vector *v, int64_t k)
     return k % c->Hq * at_canvas_height(c) + k / c->Hq;
 }
 
+/* The sign of a NaN is the compiler's; files have one NaN. */
+static double one_nan(double x) { return isnan(x) ? (double)NAN : x; }
+
 static void add_numbers(struct making *m, const char *name, const double *from, bool out)
 {
     double *to = add(m, name, AT_F64, out);
     int64_t C = out ? m->v->y.Dv : 1;
-    for (int64_t k = 0; to && k < m->v->y.n; k++)
-        memcpy(to + k * C, from + (out ? at_vector_row(m->v, k) : k) * C, (size_t)C * sizeof *to);
+    for (int64_t k = 0; to && k < m->v->y.n * C; k++)
+        to[k] = one_nan(from[(out ? at_vector_row(m->v, k / C) : k / C) * C + k % C]);
 }
 
 /* Indices into out: (b, h, i), or of packed rows (t, h). */
@@ -221,8 +224,8 @@ static bool write_interval(const struct at_vector *v, const char *path, struct a
             double x, y;
             unsigned char k = at_vector_element(v, c < 0 ? t : at_vector_row(v, t), c, &x, &y);
             *(c < 0 ? &lse[t] : &kind[t * Dv + c]) = k;
-            at_store(c < 0 ? &low : &lo, c < 0 ? t : t * Dv + c, x);
-            at_store(c < 0 ? &high : &hi, c < 0 ? t : t * Dv + c, y);
+            at_store(c < 0 ? &low : &lo, c < 0 ? t : t * Dv + c, one_nan(x));
+            at_store(c < 0 ? &high : &hi, c < 0 ? t : t * Dv + c, one_nan(y));
         }
     json_t *meta =
         json_pack("{s:i, s:{s:s, s:s, s:i, s:b}}", "spec", AT_SPEC, "interval", "case",

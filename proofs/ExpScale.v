@@ -1,7 +1,7 @@
 (* The last step of the shipped exponentials, for any format: y 2^n by two multiplications, so that
    underflow is gradual and rounds once.  And what the certificates of Gappa need to be read.
    SPDX-License-Identifier: MIT *)
-From Coq Require Import Reals ZArith Lra Lia Psatz.
+From Coq Require Import Reals ZArith Lra Lia Psatz Classical.
 From Flocq Require Import Core Relative Mult_error.
 From Gappa Require Import Gappa_library.
 Require Import Sums.
@@ -21,6 +21,25 @@ Proof.
   intros (f & Hf & He). exists (Fnum f * Zpower radix2 (Fexp f))%Z.
   rewrite <- Hf, mult_IZR, IZR_Zpower by exact He. reflexivity.
 Qed.
+(* A polynomial's certificate l1, which says s2 /\ (not s6 \/ not s7) -> False, read as a bound: p the
+   polynomial P r without rounding, y what is computed, Y the same written out, near Rabs bounds. *)
+Ltac certificate l1 s2 s5 s6 s7 id_r P y Y r ER near_p near_e :=
+  apply Rabs_le_inv in near_p; apply Rabs_le_inv in near_e;
+  let E := fresh in assert (E : s2 r (exp r) ER);
+  [ split; [split; [split|]|]; rewrite ?id_r;
+    [ unfold BND; intervals; simpl; lra
+    | apply REL_intro; [lra|]; change (Float1 1) with 1; fold (P r); intervals;
+      let z := fresh in set (z := P r / exp r) in *; simpl; lra
+    | unfold BND; intervals; simpl; lra
+    | apply REL_intro; [lra|]; intervals; simpl; lra ]
+  | apply NNPP; let N := fresh in intros N; apply (l1 r (exp r) ER); split; [exact E|];
+    unfold s5, s6, s7; rewrite !id_r; change (Float1 1) with 1; change Y with (y r);
+    apply NNPP; let M := fresh in let M1 := fresh in let M2 := fresh in intros M;
+    apply not_or_and in M; destruct M as [M1 M2]; apply NNPP in M1, M2; apply N; split;
+    [ revert M1; unfold BND; intervals; simpl; lra
+    | let e := fresh in let He := fresh in let Ee := fresh in
+      destruct M2 as (e & He & Ee); exists e; split; [|exact Ee];
+      revert He; intervals; simpl; intros He; apply Rabs_le; lra ] ].
 
 Section Scale.
 Variables emin prec : Z.

@@ -215,9 +215,16 @@ Proof.
   apply T; auto using o_centre. intros y Hy. eauto using in_Z.
 Qed.
 
-(* Theorem A* for a computed row: W0 is W- = sum p e^-E, t certifies R+, and each private part is
-   the smaller of its two estimates. *)
-Theorem row_theorem_A_star x Rm Sm :
+(* Theorem A* for a computed row: W0 is W- = sum p e^-E, x certifies R+ (or, of -v, -R-), and each
+   private part is the smaller of its two estimates.  One side of it, for v or -v. *)
+Section Side.
+Variables (side : judged -> R) (u' o' : R).
+Hypothesis side_v : forall z, Rabs (side z) = Rabs (v_of z).
+Hypothesis side_y : forall z, Rabs (side z - o') = Rabs (v_of z - o).
+Hypothesis side_o : Rabs o' = Rabs o.
+Hypothesis side_u : forall (Y : list item) f, Rabs (u - sumf (fun y => f y * v_of (zj y)) Y) <= Eu ->
+  Rabs (u' - sumf (fun y => f y * side (zj y)) Y) <= Eu.
+Lemma one_side x Rm Sm :
   let W0 := sumf (fun z => p z * exp (- E z)) Z in
   let Tu := Rmin (sumf (fun z => p z * exp (E z) * (S_of z * Rabs (v_of z))) Z / W0) Sm in
   let Tl := Rmin (sumf (fun z => p z * exp (E z) * R_of z) Z / W0) Rm in
@@ -226,10 +233,10 @@ Theorem row_theorem_A_star x Rm Sm :
     + sumf (fun z => D_of z * Rabs (v_of z - o)) Z + Eu + Rabs o * El in
   let Ul := sumf (fun z => D_of z * (1 + R_of z)) Z + El in
   (forall z, In z Z -> R_of z <= Rm) -> (forall z, In z Z -> S_of z * Rabs (v_of z) <= Sm) ->
-  o <= x ->
-  sumf (fun z => p z * (if Rlt_dec x (v_of z) then exp (E z) else exp (- E z)) * (v_of z - x)) Z <= 0 ->
+  o' <= x ->
+  sumf (fun z => p z * (if Rlt_dec x (side z) then exp (E z) else exp (- E z)) * (side z - x)) Z <= 0 ->
   Ul / W0 < 1 - Rm ->
-  u / l - o <= (x - o + Tu + Rabs o * Tl + U / W0) / (1 - Rm - Ul / W0).
+  u' / l - o' <= (x - o' + Tu + Rabs o * Tl + U / W0) / (1 - Rm - Ul / W0).
 Proof.
   intros W0 Tu Tl U Ul HRm HSm Hx Hcert HU.
   destruct items as (Y & HY & h1 & h2 & h3 & h4 & h5 & h6).
@@ -277,20 +284,75 @@ Proof.
   assert (Tl0 : 0 <= Tl).
   { apply Rmin_glb; [now apply (Q0 R_of)|]. eapply Rle_trans; [apply (R0 y0 Hy0)|].
     apply HRm. eauto using in_Z. }
+  apply side_u in h6.
+  assert (TuY' : sumf (fun y => snd y * (S_of (zj y) * Rabs (side (zj y)))) Y <= Tu * sumf snd Y).
+  { rewrite (sumf_ext _ (fun y => snd y * (S_of (zj y) * Rabs (v_of (zj y))))); auto.
+    intros y _. now rewrite side_v. }
   pose proof (theorem_A_star Y (fun y => p (zj y)) snd (fun y => w (tm y) - snd y)
     (fun y => E (zj y)) (fun y => R_of (zj y)) (fun y => S_of (zj y)) (fun y => D_of (zj y))
-    (fun y => v_of (zj y)) (fun y => a (tm y)) (fun y => b (tm y)) l u El Eu
-    ppos h1 h2 h3 h4 h5 h6 o) as T.
-  specialize (T ltac:(intros y Hy; apply R_le1; eauto using in_Z) Tu Tl Rm TuY TlY
+    (fun y => side (zj y)) (fun y => a (tm y)) (fun y => b (tm y)) l u' El Eu
+    ppos h1 h2 h3 h4 h5 h6 o') as T.
+  specialize (T ltac:(intros y Hy; apply R_le1; eauto using in_Z) Tu Tl Rm TuY' TlY
     ltac:(intros y Hy; apply HRm; eauto using in_Z) Tu0 Tl0 x W0 Hx).
   cbv beta in T.
+  rewrite (sumf_ext (fun y => D_of (zj y) * S_of (zj y) * Rabs (side (zj y)))
+    (fun y => D_of (zj y) * S_of (zj y) * Rabs (v_of (zj y)))) in T by (intros y _; now rewrite side_v).
+  rewrite (sumf_ext (fun y => D_of (zj y) * Rabs (side (zj y) - o')) (fun y => D_of (zj y) * Rabs (v_of (zj y) - o)))
+    in T by (intros y _; now rewrite side_y).
+  rewrite side_o in T.
   rewrite (to_Z (fun z => D_of z * S_of z * Rabs (v_of z)) Y HY) in T.
   rewrite (to_Z (fun z => D_of z * R_of z) Y HY) in T.
   rewrite (to_Z (fun z => D_of z * Rabs (v_of z - o)) Y HY) in T.
   rewrite (to_Z (fun z => D_of z * (1 + R_of z)) Y HY) in T.
-  rewrite (to_Z (fun z => p z * (if Rlt_dec x (v_of z) then exp (E z) else exp (- E z))
-    * (v_of z - x)) Y HY) in T.
+  rewrite (to_Z (fun z => p z * (if Rlt_dec x (side z) then exp (E z) else exp (- E z))
+    * (side z - x)) Y HY) in T.
   apply T; auto. rewrite wY. lra.
+Qed.
+End Side.
+Theorem row_theorem_A_star x Rm Sm :
+  let W0 := sumf (fun z => p z * exp (- E z)) Z in
+  let Tu := Rmin (sumf (fun z => p z * exp (E z) * (S_of z * Rabs (v_of z))) Z / W0) Sm in
+  let Tl := Rmin (sumf (fun z => p z * exp (E z) * R_of z) Z / W0) Rm in
+  let U := sumf (fun z => D_of z * S_of z * Rabs (v_of z)) Z
+    + Rabs o * sumf (fun z => D_of z * R_of z) Z
+    + sumf (fun z => D_of z * Rabs (v_of z - o)) Z + Eu + Rabs o * El in
+  let Ul := sumf (fun z => D_of z * (1 + R_of z)) Z + El in
+  (forall z, In z Z -> R_of z <= Rm) -> (forall z, In z Z -> S_of z * Rabs (v_of z) <= Sm) ->
+  o <= x ->
+  sumf (fun z => p z * (if Rlt_dec x (v_of z) then exp (E z) else exp (- E z)) * (v_of z - x)) Z <= 0 ->
+  Ul / W0 < 1 - Rm ->
+  u / l - o <= (x - o + Tu + Rabs o * Tl + U / W0) / (1 - Rm - Ul / W0).
+Proof.
+  intros. apply (one_side v_of u o); auto.
+Qed.
+Theorem row_theorem_A_star_lower x Rm Sm :
+  let W0 := sumf (fun z => p z * exp (- E z)) Z in
+  let Tu := Rmin (sumf (fun z => p z * exp (E z) * (S_of z * Rabs (v_of z))) Z / W0) Sm in
+  let Tl := Rmin (sumf (fun z => p z * exp (E z) * R_of z) Z / W0) Rm in
+  let U := sumf (fun z => D_of z * S_of z * Rabs (v_of z)) Z
+    + Rabs o * sumf (fun z => D_of z * R_of z) Z
+    + sumf (fun z => D_of z * Rabs (v_of z - o)) Z + Eu + Rabs o * El in
+  let Ul := sumf (fun z => D_of z * (1 + R_of z)) Z + El in
+  (forall z, In z Z -> R_of z <= Rm) -> (forall z, In z Z -> S_of z * Rabs (v_of z) <= Sm) ->
+  x <= o ->
+  sumf (fun z => p z * (if Rlt_dec (v_of z) x then exp (E z) else exp (- E z)) * (x - v_of z)) Z <= 0 ->
+  Ul / W0 < 1 - Rm ->
+  o - u / l <= (o - x + Tu + Rabs o * Tl + U / W0) / (1 - Rm - Ul / W0).
+Proof.
+  intros W0 Tu Tl U Ul HRm HSm Hx Hcert HU.
+  replace (o - u / l) with (- u / l - - o) by (unfold Rdiv; ring).
+  replace (o - x) with (- x - - o) by ring.
+  apply (one_side (fun z => - v_of z) (- u) (- o)) with (x := - x); auto; try lra.
+  - intros z. apply Rabs_Ropp.
+  - intros z. replace (- v_of z - - o) with (- (v_of z - o)) by ring. apply Rabs_Ropp.
+  - apply Rabs_Ropp.
+  - intros Y f H. rewrite <- Rabs_Ropp. erewrite sumf_ext; [|intros y _; symmetry; apply Ropp_mult_distr_r].
+    replace (- (- u - sumf (fun y => - (f y * v_of (zj y))) Y)) with (u - sumf (fun y => f y * v_of (zj y)) Y); auto.
+    replace (sumf (fun y => - (f y * v_of (zj y))) Y) with (-1 * sumf (fun y => f y * v_of (zj y)) Y); [ring|].
+    rewrite <- sumf_scal. apply sumf_ext. intros; ring.
+  - eapply Rle_trans; [|exact Hcert]. right. apply sumf_ext. intros z _.
+    replace (- v_of z - - x) with (x - v_of z) by ring.
+    destruct (Rlt_dec (- x) (- v_of z)), (Rlt_dec (v_of z) x); auto; exfalso; lra.
 Qed.
 
 (* The same for the lse, before its log and its addition are rounded (lse_rounded). *)

@@ -5,8 +5,8 @@ From Coq Require Import Reals List ZArith Permutation.
 From Flocq Require Import Core BinarySingleNaN.
 From Coquelicot Require Import Coquelicot.
 From Gappa Require Gappa_library.
-Require Constants Exact Sums Rounding RangeFree Bound RowBound Formats Range Ieee Exp32 Exp64 Binary32
-  Twin ExpIeee Backward.
+Require Constants Exact Sums Rounding Score Softcap Ordered RangeFree Bound RowBound Formats Range Ieee Capstone Exp Exp32
+  Exp64 Twin ExpIeee Backward.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -161,6 +161,99 @@ Theorem run_keys :
   run eps epsa epse etae epsp etal etau t m l u P N n c -> map key P = leaves t.
 Proof. exact @Rounding.run_keys. Qed.
 End SRounding.
+
+(* ---- Lemma 1: a score ---- *)
+Module SScore.
+Import Sums Rounding Score.
+Theorem dot_error :
+  forall (eps eta : R) (L : list (R * R)) (x : R) (n N : nat),
+  0 <= eps ->
+  0 <= eta ->
+  computed eps eta L x n N ->
+  Rabs (x - sumf (fun e : R * R => fst e * snd e) L) <=
+  ((1 + eps) ^ n - 1) * sumf (fun e : R * R => Rabs (fst e * snd e)) L +
+  INR N * eta * (1 + eps) ^ n.
+Proof. exact @Score.dot_error. Qed.
+Theorem prepared_dot_error :
+  forall (eps eta b : R) (L L' : list (R * R)) (x : R) (n N : nat),
+  0 <= eps ->
+  0 <= eta ->
+  0 <= b ->
+  Forall2
+    (fun e e' : R * R => exists a, Rabs a <= b /\ fst e' * snd e' = fst e * snd e * (1 + a)) L L' ->
+  computed eps eta L' x n N ->
+  Rabs (x - sumf (fun e : R * R => fst e * snd e) L) <=
+  ((1 + eps) ^ n * (1 + b) - 1) * sumf (fun e : R * R => Rabs (fst e * snd e)) L +
+  INR N * eta * (1 + eps) ^ n.
+Proof. exact @Score.prepared_dot_error. Qed.
+Theorem chain_computed :
+  forall (eps eta : R) (L : list (R * R)) (x : R),
+  chain eps eta L x -> computed eps eta L x (length L) (length L).
+Proof. exact @Score.chain_computed. Qed.
+Theorem rounded_error :
+  forall eps eta x x' y D : R,
+  0 <= eps ->
+  Rabs (x' - x) <= D ->
+  rounds eps eta x' y -> Rabs (y - x) <= D + eps * (Rabs x + D) + eta.
+Proof. exact @Score.rounded_error. Qed.
+Theorem scaled_error :
+  forall eps off eta c d x x' y D : R,
+  0 <= eps ->
+  0 <= off ->
+  Rabs d <= off ->
+  Rabs (x' - x) <= D ->
+  rounds eps eta (c * (1 + d) * x') y ->
+  Rabs (y - c * x) <=
+  Rabs c * D + ((1 + eps) * (1 + off) - 1) * (Rabs (c * x) + Rabs c * D) + eta.
+Proof. exact @Score.scaled_error. Qed.
+Theorem added_error :
+  forall eps eta x x' t t' y D off : R,
+  0 <= eps ->
+  Rabs (x' - x) <= D ->
+  Rabs (t' - t) <= off ->
+  rounds eps eta (x' + t') y ->
+  Rabs (y - (x + t)) <= D + off + eps * (Rabs (x + t) + (D + off)) + eta.
+Proof. exact @Score.added_error. Qed.
+End SScore.
+Module SSoftcap.
+Theorem softcap_error :
+  forall eps et off C d e1 e2 e3 x x' D : R,
+  0 < C ->
+  0 <= eps < 1 ->
+  0 <= off < 1 ->
+  0 <= et ->
+  Rabs d <= off ->
+  Rabs e1 <= eps ->
+  Rabs e2 <= et ->
+  Rabs e3 <= eps ->
+  Rabs (x' - x) <= D ->
+  let y := C * tanh (x / C) in
+  let y' := C * (1 + d) * (tanh (x' / (C * (1 + d)) * (1 + e1)) * (1 + e2)) * (1 + e3) in
+  let total := (1 + off) * (1 + eps) * (1 + et) * (1 + eps) - 1 in
+  Rabs (y' - y) <= D + total * (Rabs y + D).
+Proof. exact @Softcap.softcap_error. Qed.
+End SSoftcap.
+
+(* ---- A sum in a known order ---- *)
+Module SOrdered.
+Import Sums Ordered.
+Theorem ordered_error :
+  forall eps : R,
+  0 <= eps ->
+  forall (t : order) (f v : R),
+  0 <= f ->
+  proper t ->
+  computed eps t v ->
+  f * Rabs (v - exact t) <= (1 + eps) ^ roundings t * charge eps f t.
+Proof. exact @Ordered.ordered_error. Qed.
+Theorem partial_sum_weights :
+  forall (T : Type) (W : list T) (p kappa E v : T -> R),
+  (forall x : T, In x W -> 0 <= p x /\ Rabs (kappa x) <= E x) ->
+  Rabs (sumf (fun x : T => p x * exp (kappa x) * v x) W) <=
+  Rabs (sumf (fun x : T => p x * v x) W) +
+  sumf (fun x : T => p x * (exp (E x) - 1) * Rabs (v x)) W.
+Proof. exact @Ordered.partial_sum_weights. Qed.
+End SOrdered.
 
 (* ---- The a-priori bound ---- *)
 Module SRangeFree.
@@ -463,6 +556,62 @@ Theorem row_theorem_A_star :
    Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) * Tl + 
    U / W0) / (1 - Rm - Ul / W0).
 Proof. exact @RowBound.row_theorem_A_star. Qed.
+Theorem row_theorem_A_star_lower :
+  forall eps epsa epse etae epsp etal etau : R,
+  0 <= eps < 1 ->
+  0 <= epsa < 1 ->
+  0 <= epse < 1 ->
+  0 <= etae ->
+  0 <= epsp < 1 ->
+  0 <= etal ->
+  0 <= etau ->
+  forall (t : tree) (m l u : R) (P : list path) (N n c : nat) (Z : list judged) (M : R),
+  run eps epsa epse etae epsp etal etau t m l u P N n c ->
+  map of Z = P ->
+  (forall z : judged, In z Z -> Rabs (fst (key (of z)) - exact z) <= dev z) ->
+  m <= M ->
+  Z <> [] ->
+  (forall z : judged, In z Z -> R_of eps z <= 1) ->
+  forall x Rm Sm : R,
+  let W0 := sumf (fun z : judged => p_of m z * exp (- E_of epsa epse M z)) Z in
+  let Tu :=
+    Rmin
+      (sumf
+         (fun z : judged =>
+          p_of m z * exp (E_of epsa epse M z) * (S_of eps epsp z * Rabs (v_of z))) Z / W0)
+      Sm in
+  let Tl :=
+    Rmin
+      (sumf (fun z : judged => p_of m z * exp (E_of epsa epse M z) * R_of eps z) Z / W0)
+      Rm in
+  let U :=
+    sumf (fun z : judged => D_of epse etae z * S_of eps epsp z * Rabs (v_of z)) Z +
+    Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) *
+    sumf (fun z : judged => D_of epse etae z * R_of eps z) Z +
+    sumf
+      (fun z : judged =>
+       D_of epse etae z *
+       Rabs (v_of z - sumf (fun z0 : judged => p_of m z0 * v_of z0) Z / sumf (p_of m) Z))
+      Z + INR N * etau * amp eps epse etae n c +
+    Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) *
+    (INR N * etal * amp eps epse etae n c) in
+  let Ul :=
+    sumf (fun z : judged => D_of epse etae z * (1 + R_of eps z)) Z +
+    INR N * etal * amp eps epse etae n c in
+  (forall z : judged, In z Z -> R_of eps z <= Rm) ->
+  (forall z : judged, In z Z -> S_of eps epsp z * Rabs (v_of z) <= Sm) ->
+  x <= sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z ->
+  sumf
+    (fun z : judged =>
+     p_of m z *
+     (if Rlt_dec (v_of z) x then exp (E_of epsa epse M z) else exp (- E_of epsa epse M z)) *
+     (x - v_of z)) Z <= 0 ->
+  Ul / W0 < 1 - Rm ->
+  sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z - u / l <=
+  (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z - x + Tu +
+   Rabs (sumf (fun z : judged => p_of m z * v_of z) Z / sumf (p_of m) Z) * Tl + 
+   U / W0) / (1 - Rm - Ul / W0).
+Proof. exact @RowBound.row_theorem_A_star_lower. Qed.
 Theorem row_lse :
   forall eps epsa epse etae epsp etal etau : R,
   0 <= eps < 1 ->
@@ -731,59 +880,91 @@ Proof. exact @Exp64.exp64_01. Qed.
 End SExp64.
 
 (* ---- One concrete number ---- *)
-Module SBinary32.
-Import Sums Rounding RangeFree Formats Range Exp32 Ieee Binary32.
-Theorem attention_row32 :
+Module SCapstone.
+Import Sums Rounding RangeFree Formats Range Ieee.
+Theorem attention_row :
+  forall prec emin : Z,
+  (24 <= prec)%Z ->
+  (emin <= -149 /\ emin + prec + 30 <= 0)%Z ->
+  forall fexp : R -> R,
+  (forall x : R, generic_format radix2 (FLT_exp emin prec) (fexp x)) ->
+  fexp 0 = 1 ->
+  (forall x : R,
+   generic_format radix2 (FLT_exp emin prec) x ->
+   x <= 0 ->
+   exists e h : R,
+     Rabs e <= 23 * bpow radix2 (- prec - 4) /\ Rabs h <= bpow radix2 (emin - 1) /\
+     fexp x = exp x * (1 + e) + h) ->
   forall (x : prog) (V : R),
-  inF (-149) 24 V (keys x) ->
+  inF emin prec V (keys x) ->
   0 <= V ->
   (Z.of_nat (budget x) <= 320)%Z ->
   (Z.of_nat (worst_c x) <= 128)%Z ->
   (Z.of_nat (products x) <= 4194304)%Z ->
   (Z.of_nat (length (keys x)) <= 1048576)%Z ->
-  let o := TT (fm32 x) (keys x) / SS (fm32 x) (keys x) in
-  Rabs (fl32 (u32 x / l32 x) - o) <= 7 / 100000 * V + / 10 ^ 36.
-Proof. exact @Binary32.attention_row32. Qed.
-Theorem attention_binary32 :
-  forall (bexp : b32 -> b32) (x : bprog 24 128) (V : R),
-  (forall y : b32,
+  let nearest := fun z : Z => negb (Z.even z) in
+  let m := fm emin prec nearest fexp (fun p : R => p) x in
+  let u := fl_u emin prec nearest fexp (fun p : R => p) x in
+  let l := fl_l emin prec nearest fexp (fun p : R => p) x in
+  Rabs (fl emin prec nearest (u / l) - TT m (keys x) / SS m (keys x)) <=
+  1100 * bpow radix2 (- prec) * V + bpow radix2 (emin + 24).
+Proof. exact @Capstone.attention_row. Qed.
+Theorem attention_ieee :
+  forall (prec emax : Z) (Hp : Prec_gt_0 prec) (He : Prec_lt_emax prec emax),
+  (24 <= prec)%Z ->
+  (prec + 104 <= emax)%Z ->
+  forall (bexp : binary_float prec emax -> binary_float prec emax) (fexp : R -> R),
+  (forall x : R, generic_format radix2 (FLT_exp (3 - emax - prec) prec) (fexp x)) ->
+  fexp 0 = 1 ->
+  (forall x : R, generic_format radix2 (FLT_exp (3 - emax - prec) prec) x -> x <= 0 -> 0 <= fexp x <= 1) ->
+  (forall x : R,
+   generic_format radix2 (FLT_exp (3 - emax - prec) prec) x ->
+   x <= 0 ->
+   exists e h : R,
+     Rabs e <= 23 * bpow radix2 (- prec - 4) /\ Rabs h <= bpow radix2 (3 - emax - prec - 1) /\
+     fexp x = exp x * (1 + e) + h) ->
+  (forall y : binary_float prec emax,
    BinarySingleNaN.is_finite y = true ->
-   B2R y <= 0 -> BinarySingleNaN.is_finite (bexp y) = true /\ B2R (bexp y) = exp32 (B2R y)) ->
-  okrow 24 128 126 100 x ->
-  (forall e : elt, In e (keys (rprog 24 128 x)) -> Rabs (snd e) <= V) ->
+   B2R y <= 0 -> BinarySingleNaN.is_finite (bexp y) = true /\ B2R (bexp y) = fexp (B2R y)) ->
+  forall (x : bprog prec emax) (V : R),
+  okrow prec emax (emax - 2) (emax - prec - 4) x ->
+  (forall e : elt, In e (keys (rprog prec emax x)) -> Rabs (snd e) <= V) ->
   0 <= V ->
-  (Z.of_nat (budget (rprog 24 128 x)) <= 320)%Z ->
-  (Z.of_nat (worst_c (rprog 24 128 x)) <= 128)%Z ->
-  (Z.of_nat (products (rprog 24 128 x)) <= 4194304)%Z ->
-  (Z.of_nat (length (keys (rprog 24 128 x))) <= 1048576)%Z ->
-  let L := keys (rprog 24 128 x) in
-  let o := bout 24 128 p24 p128 bexp x in
+  (Z.of_nat (budget (rprog prec emax x)) <= 320)%Z ->
+  (Z.of_nat (worst_c (rprog prec emax x)) <= 128)%Z ->
+  (Z.of_nat (products (rprog prec emax x)) <= 4194304)%Z ->
+  (Z.of_nat (length (keys (rprog prec emax x))) <= 1048576)%Z ->
+  let L := keys (rprog prec emax x) in
+  let o := bout prec emax Hp He bexp x in
   BinarySingleNaN.is_finite o = true /\
   Rabs
     (B2R o -
      sumf (fun e : elt => exp (fst e) * snd e) L / sumf (fun e : elt => exp (fst e)) L) <=
-  7 / 100000 * V + / 10 ^ 36.
-Proof. exact @Binary32.attention_binary32. Qed.
-End SBinary32.
+  1100 * bpow radix2 (- prec) * V + bpow radix2 (3 - emax - prec + 24).
+Proof. exact @Capstone.attention_ieee. Qed.
+End SCapstone.
 
 (* ---- The program itself ---- *)
 Module SExpIeee.
-Import Sums Rounding RangeFree Formats Range Exp32 Ieee Binary32 ExpIeee.
-Theorem twin_exp32 (x : b32) : BinarySingleNaN.is_finite x = true -> B2R x <= 0 ->
-  BinarySingleNaN.is_finite (Twin.exp32 x) = true /\ B2R (Twin.exp32 x) = exp32 (B2R x).
+Import Sums Rounding RangeFree Formats Range Ieee ExpIeee.
+Theorem twin_exp32 (x : binary_float 24 128) : BinarySingleNaN.is_finite x = true -> B2R x <= 0 ->
+  BinarySingleNaN.is_finite (Twin.exp32 x) = true /\ B2R (Twin.exp32 x) = Exp32.exp32 (B2R x).
 Proof. exact (@ExpIeee.twin_exp32 x). Qed.
+Theorem twin_exp64 (x : binary_float 53 1024) : BinarySingleNaN.is_finite x = true -> B2R x <= 0 ->
+  BinarySingleNaN.is_finite (Twin.exp64 x) = true /\ B2R (Twin.exp64 x) = Exp64.exp64 (B2R x).
+Proof. exact (@ExpIeee.twin_exp64 x). Qed.
 Theorem attention_binary32_shipped (x : bprog 24 128) V :
-  okrow 24 128 126 100 x ->
-  (forall e, In e (keys (rprog 24 128 x)) -> Rabs (snd e) <= V) -> 0 <= V ->
-  (Z.of_nat (budget (rprog 24 128 x)) <= 320)%Z ->
-  (Z.of_nat (worst_c (rprog 24 128 x)) <= 128)%Z ->
-  (Z.of_nat (products (rprog 24 128 x)) <= 4194304)%Z ->
-  (Z.of_nat (length (keys (rprog 24 128 x))) <= 1048576)%Z ->
-  let L := keys (rprog 24 128 x) in let o := bout 24 128 p24 p128 Twin.exp32 x in
+  okrow 24 128 126 100 x -> counted 24 128 x -> values_within 24 128 x V -> 0 <= V ->
+  let o := bout 24 128 Twin.p24 Twin.p128 Twin.exp32 x in
   BinarySingleNaN.is_finite o = true /\
-  Rabs (B2R o - sumf (fun e : elt => exp (fst e) * snd e) L / sumf (fun e : elt => exp (fst e)) L)
-    <= 7 / 100000 * V + / 10 ^ 36.
+  Rabs (B2R o - average 24 128 x) <= 7 / 100000 * V + / 10 ^ 36.
 Proof. exact (@ExpIeee.attention_binary32_shipped x V). Qed.
+Theorem attention_binary64_shipped (x : bprog 53 1024) V :
+  okrow 53 1024 1022 967 x -> counted 53 1024 x -> values_within 53 1024 x V -> 0 <= V ->
+  let o := bout 53 1024 Twin.p53 Twin.p1024 Twin.exp64 x in
+  BinarySingleNaN.is_finite o = true /\
+  Rabs (B2R o - average 53 1024 x) <= 13 / 10 ^ 14 * V + / 10 ^ 300.
+Proof. exact (@ExpIeee.attention_binary64_shipped x V). Qed.
 End SExpIeee.
 
 (* ---- The backward pass ---- *)
@@ -879,6 +1060,66 @@ Theorem denominator_is {A} (W : list A) p E Rj D El : den_A W p E Rj D El =
 Proof. reflexivity. Qed.
 End SModelDefinitions.
 
+Module SScoreDefinitions.
+Import Score.
+Theorem rounds_is eps eta x y : rounds eps eta x y =
+  exists d h, Rabs d <= eps /\ Rabs h <= eta /\ y = x * (1 + d) + h.
+Proof. reflexivity. Qed.
+Theorem computed_is eps eta L x n N : computed eps eta L x n N <->
+  (L = [] /\ x = 0 /\ n = 0%nat /\ N = 0%nat) \/
+  (exists q k, L = [(q, k)] /\ n = 1%nat /\ N = 1%nat /\ rounds eps eta (q * k) x) \/
+  (exists q k, L = [(q, k)] /\ n = 0%nat /\ N = 0%nat /\ x = q * k) \/
+  (exists q k M y m K, L = (q, k) :: M /\ n = S m /\ N = S K /\ computed eps eta M y m K /\
+    rounds eps eta (q * k + y) x) \/
+  (exists M M' y y' m m' K K' d, L = M ++ M' /\ n = S (max m m') /\ N = (K + K')%nat /\
+    computed eps eta M y m K /\ computed eps eta M' y' m' K' /\ Rabs d <= eps /\ x = (y + y') * (1 + d)).
+Proof.
+  split.
+  - intros [|q k y H|q k|M y m K q k z H HR|M M' y y' z m m' K K' H H' (d & Hd & E)];
+      [left|right; left|right; right; left|right; right; right; left|right; right; right; right]; auto.
+    + exists q, k; auto.
+    + exists q, k; auto.
+    + exists q, k, M, y, m, K; auto.
+    + exists M, M', y, y', m, m', K, K', d. auto 8.
+  - intros [(-> & -> & -> & ->)|[(q & k & -> & -> & -> & H)|[(q & k & -> & -> & -> & ->)|
+      [(q & k & M & y & m & K & -> & -> & -> & H & HR)|
+       (M & M' & y & y' & m & m' & K & K' & d & -> & -> & -> & H & H' & Hd & E)]]]].
+    + apply Nothing.
+    + now apply Product.
+    + apply Exact.
+    + now apply (Fused _ _ _ y).
+    + apply (Sum _ _ _ _ y y'); eauto.
+Qed.
+Theorem chain_is eps eta e L x : (chain eps eta [] x = (x = 0)) /\ chain eps eta (e :: L) x =
+  exists y, chain eps eta L y /\ rounds eps eta (fst e * snd e + y) x.
+Proof. split; reflexivity. Qed.
+End SScoreDefinitions.
+
+Module SOrderedDefinitions.
+Import Ordered.
+Theorem exact_of_order x s a t u : exact (Key x s) = x /\ exact (Rescaled a t) = a * exact t /\
+  exact (Added t u) = exact t + exact u /\ exact (Joined t u) = exact t + exact u.
+Proof. repeat split; reflexivity. Qed.
+Theorem roundings_of_order x s a t u : roundings (Key x s) = 0%nat /\
+  roundings (Rescaled a t) = S (roundings t) /\
+  roundings (Added t u) = S (max (roundings t) (roundings u)) /\
+  roundings (Joined t u) = max (roundings t) (roundings u).
+Proof. repeat split; reflexivity. Qed.
+Theorem computed_in_order eps x s a t u v : computed eps (Key x s) v = (Rabs (v - x) <= s) /\
+  computed eps (Rescaled a t) v =
+    (exists w d, computed eps t w /\ Rabs d <= eps /\ v = a * w * (1 + d)) /\
+  computed eps (Added t u) v =
+    (exists w z d, computed eps t w /\ computed eps u z /\ Rabs d <= eps /\ v = (w + z) * (1 + d)) /\
+  computed eps (Joined t u) v = exists w z, computed eps t w /\ computed eps u z /\ v = w + z.
+Proof. repeat split; reflexivity. Qed.
+Theorem charge_of_order eps f x s a t u : charge eps f (Key x s) = f * s /\
+  charge eps f (Rescaled a t) = eps * (f * Rabs (a * exact t)) + charge eps (f * a) t /\
+  charge eps f (Added t u) =
+    eps * (f * Rabs (exact t + exact u)) + charge eps f t + charge eps f u /\
+  charge eps f (Joined t u) = charge eps f t + charge eps f u.
+Proof. repeat split; reflexivity. Qed.
+End SOrderedDefinitions.
+
 Module SRowDefinitions.
 Import Sums Rounding Formats.
 Section Program.
@@ -908,17 +1149,48 @@ Proof. reflexivity. Qed.
 End Program.
 End SRowDefinitions.
 
-Module SExpDefinitions.
+Module SCapstoneDefinitions.
+Import Sums Rounding RangeFree Formats Ieee ExpIeee.
+Theorem counted_is prec emax x : counted prec emax x <->
+  (Z.of_nat (budget (rprog prec emax x)) <= 320)%Z /\
+  (Z.of_nat (worst_c (rprog prec emax x)) <= 128)%Z /\
+  (Z.of_nat (products (rprog prec emax x)) <= 4194304)%Z /\
+  (Z.of_nat (length (keys (rprog prec emax x))) <= 1048576)%Z.
+Proof. reflexivity. Qed.
+Theorem average_is prec emax x : let L := keys (rprog prec emax x) in average prec emax x =
+  sumf (fun e : elt => exp (fst e) * snd e) L / sumf (fun e : elt => exp (fst e)) L.
+Proof. reflexivity. Qed.
+Theorem values_are prec emax x V : values_within prec emax x V <->
+  forall e : elt, In e (keys (rprog prec emax x)) -> Rabs (snd e) <= V.
+Proof. reflexivity. Qed.
+End SCapstoneDefinitions.
+
+Module SExp32Definitions.
 Import Gappa_library Constants Exp32.
+Theorem rounding_is x : n_of x = rnd (rnd (x * L2E + IZR (Fnum SHIFT_32)) - IZR (Fnum SHIFT_32)).
+Proof. reflexivity. Qed.
 Theorem reduction_is x : r_of x = let n := n_of x in rnd (n * NLO + rnd (n * NHI + x)).
 Proof. reflexivity. Qed.
-Theorem rounding_is x : n_of x = rnd (rnd (x * L2E + IZR (Fnum SHIFT_32))
-  - IZR (Fnum SHIFT_32)).
+Theorem polynomial_is r : y_of r = let q5 := rnd (float2R c6_32 * r + float2R c5_32) in
+  let q4 := rnd (q5 * r + float2R c4_32) in let q3 := rnd (q4 * r + float2R c3_32) in
+  let q2 := rnd (q3 * r + float2R c2_32) in let q1 := rnd (q2 * r + 1) in rnd (q1 * r + 1).
 Proof. reflexivity. Qed.
 Theorem scaling_is x : core x =
   rnd (rnd (y_of (r_of x) * bpow radix2 (Ztrunc (n_of x) - -64)) * bpow radix2 (-64)).
 Proof. reflexivity. Qed.
-Theorem clamp_is x : exp32 x = core (if Rlt_dec x (float2R LEAST_32)
-  then float2R LEAST_32 else x).
+Theorem clamp_is x : exp32 x = core (if Rlt_dec x (float2R LEAST_32) then float2R LEAST_32 else x).
 Proof. reflexivity. Qed.
-End SExpDefinitions.
+End SExp32Definitions.
+
+Module SExp64Definitions.
+Import Gappa_library Constants Exp64.
+Theorem rounding_is x : n_of x = rnd (rnd (x * L2E + IZR (Fnum SHIFT_64)) - IZR (Fnum SHIFT_64)).
+Proof. reflexivity. Qed.
+Theorem reduction_is x : r_of x = let n := n_of x in rnd (n * NLO + rnd (n * NHI + x)).
+Proof. reflexivity. Qed.
+Theorem scaling_is x : core x =
+  rnd (rnd (y_of (r_of x) * bpow radix2 (Ztrunc (n_of x) - -600)) * bpow radix2 (-600)).
+Proof. reflexivity. Qed.
+Theorem clamp_is x : exp64 x = core (if Rlt_dec x (float2R LEAST_64) then float2R LEAST_64 else x).
+Proof. reflexivity. Qed.
+End SExp64Definitions.

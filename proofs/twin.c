@@ -1,7 +1,7 @@
 /* Operand sets and what at_row.h and at_math.h make of them, for twin_check.ml to repeat over
  * Flocq's numbers: random bits, special values, and states and scores as rows have them.
  *
- *     twin SEED SETS > file     one set: operation, 7 operands, 3 results, 64 bits each
+ *     twin SEED SETS rows|exp     one set: operation, 7 operands, 3 results, 64 bits each
  *
  * SPDX-License-Identifier: MIT */
 #include "at_row.h"
@@ -78,11 +78,12 @@ static at_real operand(int range)
 
 int main(int n, char **arg)
 {
-    if (n != 3)
+    if (n != 4)
         return 2;
+    bool all = strcmp(arg[3], "exp") != 0; /* or the exponential alone */
     state = strtoull(arg[1], NULL, 0);
     for (long k = strtol(arg[2], NULL, 0); k > 0; k--) {
-        uint64_t op = draw() % 5;
+        uint64_t op = all ? draw() % 5 : 0;
         at_real x[7], u[3][1], y[3] = {0, 0, 0};
         for (int i = 0; i < 7; i++)
             x[i] = operand(i % 2 ? 4 : 8);

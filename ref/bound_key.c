@@ -211,7 +211,7 @@ static void range(struct row *x, int64_t t, bool direct)
     double high = k->ln_p + k->eta, p = exp(high - x->shift);
     x->p[t] = p;
     double most = exp(fmin(high + k->E - x->shift, direct ? 200 : 700));
-    double least = exp(k->ln_p - k->eta - x->shift - k->E);
+    double least = exp((k->ln_p - k->eta - k->E) - x->shift); /* <= 1 in direct form: as shift */
     x->up[t] = direct ? most : k->E > 1 ? most : p * expm1(k->E);
     x->down[t] = direct ? least : p * -expm1(-k->E);
     x->priv[t] = direct ? most : p + x->up[t]; /* p e^E, for now */

@@ -9,8 +9,9 @@
  *
  * s_j is what sigma_j has besides additions and rescales; l alike with v = 1. With v of both signs
  * the partial sums are small where sum p|v| is not. A rescale is there only where a tile's scores
- * may be larger than all before them (Lemma 2, ordered). Tested, not proved by machine. Not here:
- * splits (their ends are not stated), sums that are cut, joins by lse.
+ * may be larger than all before them (Lemma 2, ordered). Proved by machine (proofs/): the sum,
+ * Ordered.ordered_error, Ordered.partial_sum_weights; which operations count: tested, not proved.
+ * Not here: splits (their ends are not stated), sums that are cut, joins by lse.
  * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include "lanes.h"

@@ -4,7 +4,8 @@
  * what the step makes of the error so far, then the step's own rounding, relative to |s| + D and,
  * where the result may be subnormal, absolute. Zeros stay exact. Scores are sums in two doubles;
  * sigma is what that leaves open, and is 0 where a score is one stored number. Not here: weights
- * (bound_key.c). Tested, not proved by machine: the theorems take any D_j.
+ * (bound_key.c). Proved by machine (proofs/): Score.prepared_dot_error, Score.rounded_error and its
+ * kin, Softcap.softcap_error; at_tanh, underflow before the dot product: tested, not proved.
  * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <float.h>

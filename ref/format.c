@@ -72,8 +72,10 @@ static double decoded(unsigned bits, int width, int p, int emin)
     unsigned sign = bits >> (width - 1), fields = bits & ((1u << (width - 1)) - 1);
     unsigned m = fields & ((1u << (p - 1)) - 1), all = (1u << (width - p)) - 1;
     int e = (int)(fields >> (p - 1));
-    double x = e > 0 ? ldexp((double)(m + (1u << (p - 1))), e - 1 + emin - p + 1)
-                     : ldexp((double)m, emin - p + 1);
+    uint64_t normal = (uint64_t)(e - 1 + emin + 1023) << 52 | (uint64_t)m << (53 - p);
+    double x;
+    memcpy(&x, &normal, sizeof x);
+    x = e > 0 ? x : ldexp((double)m, emin - p + 1);
     if (width == 8 && p == 4) /* e4m3fn: one NaN, no infinity */
         x = fields == 0x7f ? NAN : x;
     else if ((unsigned)e == all)

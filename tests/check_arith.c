@@ -102,6 +102,9 @@ START_TEST(presets_have_names_and_sources_of_their_own_and_are_found)
 }
 END_TEST
 
+#define ZEROS                                                                                      \
+    "000000000000000000000000000000000000000000000000000000000000" /* 60: too long a word */
+
 START_TEST(words_change_the_field_that_they_name_and_nothing_else)
 {
     struct at_arith x =
@@ -123,7 +126,8 @@ START_TEST(words_change_the_field_that_they_name_and_nothing_else)
                                       "fp32,weight_shift=99",
                                       "",
                                       "fp32,=3",
-                                      "fp32,exp_ulps=1x"};
+                                      "fp32,exp_ulps=1x",
+                                      "fp32,exp_ulps=" ZEROS ZEROS "1"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         struct at_why why = {""};
         ck_assert_msg(!at_arith_read(&x, bad[k], &why) && why.text[0], "%s", bad[k]);

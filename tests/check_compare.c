@@ -206,6 +206,16 @@ START_TEST(a_truth_that_may_round_past_the_largest_number_is_judged_by_its_inter
     one_set(&w, -70000, 0, 1, AT_CLAIMED);
     ck_assert(passes(&w, -INFINITY) && !passes(&w, -65504));
     at_answer_free(&w.x);
+    const double most = 0x1.fffffffffffffp1023;
+    one_make(&w, AT_F64, AT_F64); /* a sum past any double: truth's rest decides the tie */
+    one_set(&w, most, -0x1p900, 0x1p970, AT_CLAIMED);
+    ck_assert(passes(&w, most) && !passes(&w, INFINITY));
+    one_set(&w, most, 0x1p900, 0x1p970, AT_CLAIMED);
+    ck_assert(passes(&w, most) && passes(&w, INFINITY) && !passes(&w, -INFINITY));
+    double r;
+    judge(&w, INFINITY, &r);
+    ck_assert(r == 1); /* at the edge, as far as is known */
+    at_answer_free(&w.x);
     one_make(&w, AT_F32, AT_F8_E4M3); /* no infinity: it stores NaN past 464 */
     one_set(&w, 460, 0, 3, AT_CLAIMED);
     ck_assert(passes(&w, 448) && !passes(&w, NAN));
@@ -323,6 +333,27 @@ START_TEST(no_pair_of_nan_and_infinity_slips_through)
 }
 END_TEST
 
+/* dead_zero: every visible score is -inf. */
+START_TEST(an_open_lse_is_nan_or_minus_infinity_and_no_number)
+{
+    static const double got[] = {NAN, -INFINITY, INFINITY, 0, -0x1p100};
+    for (int k = 0; k < 5; k++) {
+        struct one w;
+        struct at_verdict v;
+        double stored = got[k];
+        one_make(&w, AT_F32, AT_F32);
+        one_set(&w, NAN, 0, 0, AT_OPEN_INF);
+        w.x.lse[0] = NAN, w.x.lse_kind[0] = AT_OPEN_INF;
+        struct at_result r = {at_bhsd(&w.zero, AT_F32, 1, 1, 1, 1),
+                              at_bhsd(&stored, AT_F64, 1, 1, 1, 1)};
+        ck_assert_int_eq(at_compare(&w.a, &r, (struct at_rows){1, NULL}, &w.arith, &w.x, NULL, &v),
+                         AT_OK);
+        ck_assert_msg(v.failed == (k > 1) && v.judged == 2, "%a: %d failed", stored, (int)v.failed);
+        at_answer_free(&w.x);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("compare");
@@ -339,6 +370,7 @@ int main(void)
                         2 * FORMATS);
     tcase_add_loop_test(t, the_ratio_grows_with_distance_and_knows_no_sign, 0, FORMATS);
     tcase_add_test(t, no_pair_of_nan_and_infinity_slips_through);
+    tcase_add_test(t, an_open_lse_is_nan_or_minus_infinity_and_no_number);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

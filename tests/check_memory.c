@@ -36,12 +36,16 @@ START_TEST(truth_and_bound_tell_of_an_allocation_that_fails)
     struct at_arith arith = at_scalar.arith(&x->a);
     x->a.score.sink = at_bhsd(x->bias, AT_F32, 1, 4, 1, 1);
     ck_assert_int_eq(at_answer_make(&answer, 24, 2), AT_OK);
-    for (int step = 0; step < 2; step++) {
+    unsigned char open[24];
+    memset(open, 1, sizeof open);
+    for (int step = 0; step < 3; step++) {
         enum at_status status = AT_ERR_MEMORY;
         int64_t turn = 0;
         while (status == AT_ERR_MEMORY && turn < 999) {
             memory_countdown = ++turn;
-            status = step ? at_bound(&x->a, &arith, rows, &answer) : at_truth(&x->a, rows, &answer);
+            status = step == 0   ? at_truth(&x->a, rows, &answer)
+                     : step == 1 ? at_bound(&x->a, &arith, rows, &answer)
+                                 : at_truth_again(&x->a, &arith, rows, open, &answer);
             memory_countdown = 0;
         }
         ck_assert(status == AT_OK && turn > 1);

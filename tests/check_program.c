@@ -240,6 +240,24 @@ START_TEST(a_causal_window_can_be_said_in_any_order)
 }
 END_TEST
 
+/* What the system says where a mapped file was cut short; opening a pipe waits. */
+START_TEST(a_file_cut_short_while_it_is_read_is_bad_input)
+{
+    char line[1000];
+    const char *pipe = made_path("pipe"), *binary = getenv("ATTEST");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    snprintf(line, sizeof line,
+             "for n in 1 2 3 4 5 6 7 8 9; do %s show %s 2>%s & p=$!; sleep 0.$n; kill -BUS $p;"
+             " wait $p; s=$?; [ $s = 2 ] && break; done 2>/dev/null; exit $s",
+             binary ? binary : "build/attest", pipe, made_path("said"));
+    int status = system(line);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 2, "status %d", status);
+    size_t n = made_read(made_path("said"), line, sizeof line - 1);
+    line[n] = 0;
+    ck_assert_str_eq(line, "attest: a file was cut short while it was read\n");
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("program");
@@ -258,5 +276,6 @@ int main(void)
     tcase_add_test(t, results_side_by_side_are_compared_bit_by_bit);
     tcase_add_test(t, a_file_without_metadata_is_judged_with_flags);
     tcase_add_test(t, a_causal_window_can_be_said_in_any_order);
+    tcase_add_test(t, a_file_cut_short_while_it_is_read_is_bad_input);
     return run_suite("program", t) != 0;
 }

@@ -202,6 +202,20 @@ static const struct rule_case {
      AT_CLAIMED,
      AT_CLAIMED,
      3},
+    {{0, 0, 0, 0},
+     {1, INFINITY, 65504, 4},
+     "fp32,score=fp16",
+     AT_CLAIMED,
+     AT_CLAIMED,
+     AT_CLAIMED,
+     0},
+    {{0, 0, 0, 0},
+     {1, INFINITY, 65520, 4},
+     "fp32,score=fp16",
+     AT_OVERFLOW,
+     AT_CLAIMED,
+     AT_CLAIMED,
+     0},
     {{0, 0, 0, 0}, {1, 0x1p126, 3, 4}, "fp32", AT_OVERFLOW, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, 0, 0, 0}, {1, 0x1p125, 3, 4}, "fp32", AT_CLAIMED, AT_CLAIMED, AT_CLAIMED, 0},
     {{0, 0, 0, 0},
@@ -289,6 +303,26 @@ START_TEST(a_score_of_minus_infinity_leaves_its_row_open)
 }
 END_TEST
 
+/* 2^1030 is a number of truth's, and of no kernel's. */
+START_TEST(scores_past_any_double_have_no_claim)
+{
+    for (int side = -1; side < 2; side += 2) {
+        struct problem p;
+        paint_problem(&p, 0, AT_F64, N, 1);
+        for (int64_t t = 0; t < ROWS * D; t++)
+            at_store(&p.a.q, t, t % D ? 0 : 0x1p515);
+        for (int64_t j = 0; j < N; j++)
+            at_store(&p.a.k, j * D, side * 0x1p505);
+        p.a.score.scale = 1024;
+        problem_truth(&p);
+        bounds(&p, "fp64");
+        ck_assert(p.x.out_kind[0] == AT_OVERFLOW && p.x.lse_kind[0] == AT_OVERFLOW);
+        ck_assert(p.x.out_bound[0] == INFINITY && p.x.lse_bound[0] == INFINITY);
+        at_answer_free(&p.x);
+    }
+}
+END_TEST
+
 START_TEST(a_type_that_does_not_hold_the_tensors_is_refused)
 {
     struct problem p;
@@ -321,6 +355,7 @@ int main(void)
     tcase_add_loop_test(t, rules_of_infinities_and_overflow, 0, RULES);
     tcase_add_test(t, a_weight_that_underflows_may_be_lost_and_no_more);
     tcase_add_test(t, a_score_of_minus_infinity_leaves_its_row_open);
+    tcase_add_test(t, scores_past_any_double_have_no_claim);
     tcase_add_test(t, a_type_that_does_not_hold_the_tensors_is_refused);
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);

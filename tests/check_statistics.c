@@ -1,6 +1,7 @@
 /* Suite statistics: the second line passes correct kernels and sees errors that the bound allows,
  * where they all point one way. Its false alarms are counted. SPDX-License-Identifier: MIT */
 #include "at_index.h"
+#include "at_simulate.h"
 #include "hold.h"
 #include "oracle.h"
 #include "ordinary.h"
@@ -95,6 +96,37 @@ START_TEST(a_correct_kernel_whose_only_error_is_the_outputs_rounding_is_far_from
         ordinary_free(&x);
     }
     printf("rounded outputs: rms at most %.3f\n", most);
+}
+END_TEST
+
+/* A machine that sums in l the P that it rounded: what a weight loses it loses in both. */
+START_TEST(rounded_weights_that_l_sums_too_pass)
+{
+    double most = 0;
+    for (int64_t k = 0; k < 24; k++) {
+        struct ordinary x;
+        struct hold h;
+        double out[32 * 8], lse[32];
+        int64_t failed;
+        struct at_arith arith = *at_arith_find("bf16-p");
+        arith.rounded_sum = true;
+        struct at_machine machine = at_machine_of(&arith);
+        ordinary_make(&x, paint_seed() + (uint64_t)k, shape(0));
+        ck_assert(hold_truth(&h, &x.a));
+        ck_assert_int_eq(at_simulate(&x.a, &machine, h.rows, out, lse), AT_OK);
+        for (int64_t t = 0; t < 32 * 8; t++)
+            ((float *)x.got.out.data)[t] = (float)out[t];
+        x.got.lse.data = NULL;
+        struct at_statistics s = of(&x, &h, &arith, &failed);
+        ck_assert_msg(failed == 0 && s.applies && !s.fails,
+                      "rms %g of %g, gain %g, scale %g of %g: SEED=%llu", s.rms, s.rms_limit,
+                      s.gain, s.scale, s.limit, (unsigned long long)(paint_seed() + (uint64_t)k));
+        most = fmax(most, s.rms);
+        hold_free(&h);
+        ordinary_free(&x);
+    }
+    printf("rounded weights: rms at most %.3f\n", most);
+    ck_assert(most > 0.1); /* not vacuous */
 }
 END_TEST
 
@@ -195,6 +227,7 @@ int main(void)
     tcase_add_test(c, correct_kernels_pass_whatever_their_plan_and_features);
     tcase_add_test(c,
                    a_correct_kernel_whose_only_error_is_the_outputs_rounding_is_far_from_the_limit);
+    tcase_add_test(c, rounded_weights_that_l_sums_too_pass);
     tcase_add_test(c, a_gain_that_the_bound_allows_fails);
     tcase_add_test(c, a_scale_that_the_bound_allows_fails);
     tcase_add_test(c, equal_rows_count_once_and_too_few_do_not_apply);

@@ -39,7 +39,7 @@ START_TEST(a_file_reads_back_as_written)
         ck_assert_int_eq(t->rank, s->rank);
         ck_assert_mem_eq(t->dim, s->dim, sizeof(int64_t) * (size_t)s->rank);
         ck_assert_mem_eq(t->data, s->data, (size_t)s->bytes);
-        ck_assert_uint_eq((uintptr_t)t->data % 64, 0);
+        ck_assert_uint_eq((uintptr_t)t->data % (uintptr_t)at_dtype_size(t->dtype), 0);
     }
     at_tensors_free(&x);
 }
@@ -100,6 +100,28 @@ START_TEST(a_tensor_at_an_odd_offset_reads)
     ck_assert_msg(at_tensors_read(path, &x, &said), "%s", said.text);
     ck_assert_mem_eq(at_tensors_find(&x, "b")->data, want, 8);
     ck_assert_uint_eq((uintptr_t)at_tensors_find(&x, "b")->data % 64, 0);
+    ck_assert_int_eq(x.mapped, 0);
+    at_tensors_free(&x);
+}
+END_TEST
+
+START_TEST(a_file_of_aligned_tensors_is_mapped_and_never_written)
+{
+    static char before[4096], after[4096];
+    int64_t dim[1] = {3};
+    double values[3] = {1, 2, 3};
+    struct at_tensor t = at_tensor_of("t", AT_F64, 1, dim, values);
+    struct at_tensors x = {.n = 1, .tensor = &t};
+    struct at_said said;
+    const char *path = made_path("mapped");
+    ck_assert(at_tensors_write(path, &x, &said));
+    size_t n = made_read(path, before, sizeof before);
+    ck_assert_msg(at_tensors_read(path, &x, &said), "%s", said.text);
+    ck_assert_int_eq(x.mapped, (int64_t)n);
+    ck_assert_mem_eq(x.tensor->data, values, sizeof values);
+    ((double *)x.tensor->data)[1] = 7;
+    ck_assert_uint_eq(made_read(path, after, sizeof after), n);
+    ck_assert_mem_eq(before, after, n);
     at_tensors_free(&x);
 }
 END_TEST
@@ -285,6 +307,7 @@ int main(void)
     tcase_add_test(t, the_same_tensors_in_any_order_give_the_same_bytes);
     tcase_add_test(t, data_starts_at_a_multiple_of_8);
     tcase_add_test(t, a_tensor_at_an_odd_offset_reads);
+    tcase_add_test(t, a_file_of_aligned_tensors_is_mapped_and_never_written);
     tcase_add_loop_test(t, a_corrupt_file_is_refused_with_its_sentence, 0,
                         (int)(sizeof corrupt / sizeof *corrupt));
     tcase_add_test(t, a_header_length_past_the_end_is_told);

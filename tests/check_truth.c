@@ -233,6 +233,22 @@ START_TEST(the_fast_truth_meets_nothing_hidden)
 }
 END_TEST
 
+/* log 2 - RN(log 2): the sum of two words loses half its bits. */
+START_TEST(an_lse_that_cancels_is_left_to_mpfr)
+{
+    double s[MOST] = {-0x1.62e42fefa39efp-1, -0x1.62e42fefa39efp-1}, v[MOST] = {1, 3};
+    struct at_attention a = row_of(2, s, v);
+    struct at_answer x;
+    ck_assert_int_eq(at_answer_make(&x, 1, 1), AT_OK);
+    ck_assert_int_eq(at_truth_fast(&a, (struct at_rows){1, NULL}, &x), AT_OK);
+    ck_assert(x.by_mpfr == 1 && x.lse[0] == 0x1.abc9e3b39803fp-56 && x.out[0] == 2);
+    s[0] = s[1] = -0x1.62e42fefa39ep-1; /* a few units away the words suffice */
+    ck_assert_int_eq(at_truth_fast(&a, (struct at_rows){1, NULL}, &x), AT_OK);
+    ck_assert(x.by_mpfr == 1 || x.lse_bits[0] >= 64);
+    at_answer_free(&x);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("truth");
@@ -250,6 +266,7 @@ int main(void)
     tcase_add_test(c, rows_of_nothing_are_0_even_with_a_sink);
     tcase_add_test(c, rows_that_were_chosen_come_in_the_order_asked);
     tcase_add_test(c, the_fast_truth_meets_nothing_hidden);
+    tcase_add_test(c, an_lse_that_cancels_is_left_to_mpfr);
     tcase_add_test(c, without_memory_there_is_a_status_and_no_leak);
     suite_add_tcase(s, c);
     return paint_run(s);

@@ -36,7 +36,6 @@ machine() {
     cc --version | head -1
     uname -sr
     nproc
-    git log -1 --format='commit %H' 2>/dev/null
     echo "command: tests/gpu.sh $parts"
 }
 machine > "$OUT/machine.txt" 2>&1

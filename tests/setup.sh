@@ -14,7 +14,7 @@ packages() {
     numpy) echo "python3 python3-numpy" ;;
     torch) echo "python3 python3-numpy python3-torch python3-pytest python3-pytest-xdist" ;;
     prove) echo "python3 coq ocaml-findlib libcoq-flocq libcoq-interval libcoq-coquelicot gappa libcoq-gappa" ;;
-    prove-c) echo "frama-c-base why3 z3 cvc4" ;;
+    prove-c) echo "frama-c-base why3 cvc4" ;;
     aarch64) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *) echo "setup: unknown group $1" >&2; exit 2 ;;
     esac

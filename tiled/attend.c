@@ -27,6 +27,7 @@ struct block {
     int64_t b, g, rows, strips;
     struct strip *strip;
     at_real *k, *v, *row, *sum; /* one tile; one row of anything; the rows' states, merged so far */
+    const at_real *key;         /* the tile's keys: in k, or where they lie */
     at_lanes *s;
     at_marks *mark;
     struct at_tally tally;
@@ -155,14 +156,29 @@ static void shape(struct block *x, const struct strip *s, struct at_span keys)
 
 /* -- A tile ----------------------------------------------------------------------------------- */
 
-/* K as it lies, V in panels of MR columns, which gather() then reads front to back; a key more in
- * each panel than the tile has, or their rows would all fall into the same few sets of the cache.
+/* Can the tile's keys be read where they lie, row after row, and the MR - 1 after them? */
+static bool lies_ready(const struct block *x, struct at_span keys)
+{
+    const struct at_attention *a = x->a;
+    return a->k.dtype == (AT_BITS == 32 ? AT_F32 : AT_F64) && a->k.stride[3] == 1 &&
+           a->k.stride[2] == x->z.D && !a->score.kscale.data && !a->pages.table &&
+           keys.hi + MR - 1 <= at_keys_of(a, &x->z, x->b);
+}
+
+/* K as it lies, in place where that can be, V in panels of MR columns, which gather() then reads
+ * front to back; a key more in each panel than the tile has, or their rows would all fall into the
+ * same few sets of the cache.
  */
 static void tile_load(struct block *x, struct at_span keys)
 {
     int64_t n = keys.hi - keys.lo, D = x->z.D, Dv = x->z.Dv;
+    bool ready = lies_ready(x, keys);
+    x->key = x->k;
+    if (ready)
+        x->key = (const at_real *)x->a->k.data + at_key_offset(x->a, &x->a->k, x->b, x->g, keys.lo);
     for (int64_t j = 0; j < n; j++) {
-        load_key(x->a, &x->z, x->b, x->g, keys.lo + j, x->k + j * D);
+        if (!ready)
+            load_key(x->a, &x->z, x->b, x->g, keys.lo + j, x->k + j * D);
         load_value(x->a, &x->z, x->b, x->g, keys.lo + j, x->row);
         for (int64_t c = Dv; c < up(Dv, MR); c++)
             x->row[c] = 0;
@@ -202,7 +218,8 @@ static void strip_take(struct block *x, struct strip *s, struct at_span tile, st
     const struct at_attention *a = x->a;
     const struct at_score *score = &a->score;
     int64_t n = part.hi - part.lo, first = part.lo - tile.lo, height = tile.hi - tile.lo + 1;
-    at_real scale = at_rounded(score->scale), *k = x->k + first * x->z.D, *v = x->v + first * MR;
+    at_real scale = at_rounded(score->scale), *v = x->v + first * MR;
+    const at_real *k = x->key + first * x->z.D;
     at_lanes worth;
     bool marked = part.lo < s->all.lo || part.hi > s->all.hi || score->mask.data ||
                   score->bias.data || at_drops(a);

@@ -63,20 +63,32 @@ static void tile_place(struct reader *x, struct at_span keys)
 
 /* -- Scores ----------------------------------------------------------------------------------- */
 
-static void raw_scores(struct reader *x, int64_t n)
+/* `keys` (a literal) of n keys, from j on. */
+INLINE void key_scores(struct reader *x, int keys, int64_t j, int64_t n)
 {
     int64_t D = x->z.D, lanes = x->a->plan.lanes, r;
-    for (int64_t j = 0; j < n; j++) {
-        hint(x->value[j], x->z.Dv);
-        if (j + AHEAD < n)
-            hint(x->key[j + AHEAD], D);
-        for (r = 0; lanes == CHAINS && r + R <= x->rows; r += R)
-            dots(R, D, x->q + r * D, x->key[j], x->s + r * x->bc + j, x->bc);
-        for (; lanes == CHAINS && r < x->rows; r++)
-            dots(1, D, x->q + r * D, x->key[j], x->s + r * x->bc + j, x->bc);
-        for (; r < x->rows; r++)
-            x->s[r * x->bc + j] = at_dot(x->q + r * D, x->key[j], D, lanes);
+    at_real *s = x->s + j;
+    for (int k = 0; k < keys; k++) {
+        hint(x->value[j + k], x->z.Dv);
+        if (j + k + AHEAD < n)
+            hint(x->key[j + k + AHEAD], D);
     }
+    for (r = 0; lanes == CHAINS && r + R <= x->rows; r += R)
+        dots(R, keys, D, x->q + r * D, x->key + j, s + r * x->bc, x->bc);
+    for (; lanes == CHAINS && r < x->rows; r++)
+        dots(1, keys, D, x->q + r * D, x->key + j, s + r * x->bc, x->bc);
+    for (; r < x->rows; r++)
+        for (int k = 0; k < keys; k++)
+            s[r * x->bc + k] = at_dot(x->q + r * D, x->key[j + k], D, lanes);
+}
+
+static void raw_scores(struct reader *x, int64_t n)
+{
+    int64_t j = 0;
+    for (; j + KEYS <= n; j += KEYS)
+        key_scores(x, KEYS, j, n);
+    for (; j < n; j++)
+        key_scores(x, 1, j, n);
 }
 
 /* -- A tile that every row sees --------------------------------------------------------------- */
@@ -107,23 +119,32 @@ static void weights(struct reader *x, int64_t n, at_real *worth)
     }
 }
 
+/* Columns [c, c + columns) of `rows` rows from r on (a literal columns). */
+INLINE void gather_rows(struct reader *x, int rows, int columns, int64_t n, int64_t r, int64_t c,
+                        const at_real *worth)
+{
+    int64_t stride = x->z.Dv + 2;
+    const at_real *p = x->s + r * x->bc;
+    at_real *u = x->state + r * stride + 2;
+    if (rows == R)
+        gather(R, columns, n, p, x->bc, x->value, c, worth + r, u, stride);
+    for (int64_t k = 0; rows < R && k < rows; k++)
+        gather(1, columns, n, p + k * x->bc, x->bc, x->value, c, worth + r + k, u + k * stride,
+               stride);
+}
+
 static void gather_all(struct reader *x, int64_t n, const at_real *worth)
 {
-    int64_t Dv = x->z.Dv, stride = Dv + 2, c, r;
-    for (r = 0; r < x->rows; r += R) {
-        const at_real *p = x->s + r * x->bc;
-        at_real *u = x->state + r * stride + 2;
-        int64_t rows = at_min(R, x->rows - r);
-        for (c = 0; c + C <= Dv; c += C) {
-            if (rows == R)
-                gather(R, n, p, x->bc, x->value, c, worth + r, u, stride);
-            else
-                for (int64_t k = 0; k < rows; k++)
-                    gather(1, n, p + k * x->bc, x->bc, x->value, c, worth + r + k, u + k * stride,
-                           stride);
-        }
-        for (int64_t k = 0; k < rows; k++)
-            gather_rest(n, p + k * x->bc, x->value, c, Dv, worth[r + k], u + k * stride);
+    int64_t Dv = x->z.Dv, c;
+    for (int64_t r = 0; r < x->rows; r += R) {
+        int rows = (int)at_min(R, x->rows - r);
+        for (c = 0; c + C <= Dv; c += C)
+            gather_rows(x, rows, C, n, r, c, worth);
+        for (; c + LINE <= Dv; c += LINE)
+            gather_rows(x, rows, LINE, n, r, c, worth);
+        for (int64_t k = r; k < r + rows; k++)
+            gather_rest(n, x->s + k * x->bc, x->value, c, Dv, worth[k],
+                        x->state + k * (Dv + 2) + 2);
     }
 }
 

@@ -13,6 +13,7 @@ runtime's spinning workers do not cost the next. Not here: GPUs.
 
 import argparse
 import ctypes
+import ctypes.util
 import json
 import math
 import os
@@ -229,11 +230,37 @@ def onnx_gqa(problem, threads):
     return call
 
 
-# -- NumPy ------------------------------------------------------------------------------------
+# -- NumPy, oneDNN ----------------------------------------------------------------------------
 
 
-def numpy_call(problem):
-    """S and P materialised by OpenBLAS, 1024 query rows at a time."""
+def onednn_product():
+    """a @ b, or a @ b.T if turned, of float32 rows by oneDNN's sgemm; None without its library."""
+    name = ctypes.util.find_library("dnnl")
+    if not name:
+        return None
+    sgemm, size, pointer = ctypes.CDLL(name).dnnl_sgemm, ctypes.c_int64, ctypes.c_void_p
+    matrix = [pointer, size]
+    sgemm.argtypes = [ctypes.c_char] * 2 + [size] * 3 + [ctypes.c_float, *matrix, *matrix]
+    sgemm.argtypes += [ctypes.c_float, *matrix]
+
+    def product(a, b, turned):
+        c = np.empty((len(a), len(b) if turned else b.shape[1]), np.float32)
+        place = lambda x: (x.ctypes.data, x.strides[0] // x.itemsize)
+        sizes = (*c.shape, a.shape[1])
+        status = sgemm(b"N", b"T" if turned else b"N", *sizes, 1, *place(a), *place(b), 0, *place(c))
+        if status:
+            sys.exit(f"oneDNN: status {status}")
+        return c
+
+    return product
+
+
+def numpy_product(a, b, turned):
+    return a @ (b.T if turned else b)
+
+
+def materialised_call(problem, product):
+    """S and P materialised, 1024 query rows at a time; the softmax is NumPy's."""
 
     def attend(q, k, v):
         q, k, v, out = q[0], k[0], v[0], np.empty_like(q[0])
@@ -241,12 +268,12 @@ def numpy_call(problem):
             for i in range(0, q.shape[1], 1024):
                 rows = slice(i, min(i + 1024, q.shape[1]))
                 n = rows.stop if problem.causal else k.shape[1]
-                s = (q[g, rows] * np.float32(problem.scale)) @ k[g, :n].T
+                s = product(q[g, rows] * np.float32(problem.scale), k[g, :n], True)
                 if problem.causal:
                     s[:, i:n][np.triu_indices(n - i, 1)] = -np.inf
                 s -= s.max(1, keepdims=True)
                 np.exp(s, out=s)
-                out[g, rows] = (s @ v[g, :n]) / s.sum(1, keepdims=True)
+                out[g, rows] = product(s, v[g, :n], False) / s.sum(1, keepdims=True)
         return out
 
     def call():
@@ -276,7 +303,9 @@ def compare(problem, library, threads, rounds, blas=True):
     if problem.causal or not prefill:
         calls["onnxruntime GroupQueryAttention"] = onnx_gqa(problem, threads)
     if blas:
-        calls["NumPy (OpenBLAS)"] = numpy_call(problem)
+        calls["NumPy (OpenBLAS)"] = materialised_call(problem, numpy_product)
+        if onednn_product():  # Debian: libdnnl2
+            calls["oneDNN sgemm"] = materialised_call(problem, onednn_product())
     errors = {name: problem.truth(call()) for name, call in calls.items()}  # and warm-up
     times = {name: [] for name in calls}
     for _ in range(rounds):

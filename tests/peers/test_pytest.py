@@ -148,7 +148,7 @@ def test_the_exact_suite_holds_a_kernel_to_equality():
         left = case.about.get("left", -1)
         out = attend(case.q, case.k, case.v, case.about["scale"], (j > i) | (j < i - (left if left >= 0 else 48)))[0]
         case.check(out)
-        out[0, 1, 20] *= 1 + 2**-7
+        out[0, 1, 20] = out[0, 1, 20] * (1 + 2**-7) + 2**-7
         with pytest.raises(AssertionError, match="FAILS"):
             case.check(out)
 
@@ -158,7 +158,8 @@ def test_the_exact_suite_holds_a_kernel_to_equality():
 
 @pytest.mark.parametrize("shape", [(1, 4, 128, 128, 64), (2, 8, 2048, 2048, 128)], ids=str)
 def test_overhead_of_a_call(shape, capsys, monkeypatch):
-    """All but the verdict: one row is judged, which sees one key.  The least of some calls, and what attest has of it."""
+    """All but the verdict: one row is judged, which sees one key.  The least of some calls, what attest has of it,
+    and this process's own time on a processor, which others on the machine do not stretch."""
     B, H, S, K, D = shape
     q, k, v = (paint(B, H, n, D, dtype=torch.bfloat16, seed=n) for n in (S, K, K))
     run, spent, clock = attest_attention.run, [], time.perf_counter
@@ -172,12 +173,12 @@ def test_overhead_of_a_call(shape, capsys, monkeypatch):
 
     monkeypatch.setattr(attest_attention, "run", timed)
     for _ in range(7):
-        inside, start = [], clock()
+        inside, start, busy = [], clock(), time.process_time()
         attest_attention.check(v, q, k, v, window=(0, 0), rows=1)
-        spent.append((clock() - start, sum(inside)))
+        spent.append((clock() - start, sum(inside), time.process_time() - busy))
     with capsys.disabled():
-        call, program = min(spent)
-        print(f"\noverhead of a call, {shape} bf16: {1e3 * call:.0f} ms, of which attest runs {1e3 * program:.0f} ms")
+        call, program, busy = (f"{1e3 * x:.0f} ms" for x in min(spent))
+        print(f"\noverhead of a call, {shape} bf16: {call}, of which attest runs {program}; {busy} of a processor here")
 
 
 @pytest.mark.skipif("CONFIGURATIONS" not in os.environ, reason="CONFIGURATIONS says how many")
