@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "catalogue.h"
+#include "gpu.h"
 #include "ref.h"
 #include <math.h>
 #include <stdio.h>
@@ -111,6 +112,33 @@ static void hold_plan(struct problem *x, const struct at_engine *e, void *with)
                   (long long)x->a.plan.splits, (int)x->a.plan.merge, hold_line(h));
 }
 
+/* The CUDA kernels' source, emulated: the scalar engine's bits. */
+static void emulate(struct problem *x)
+{
+    static const struct at_plan plans[] = {{.bc = 1, .splits = 2}, {.bc = 16, .splits = 1}};
+    const struct at_engine *const engines[] = {&at_scalar, &at_gpu_emulated,
+                                               &at_gpu_decode_emulated};
+    size_t out = x->bytes[0], lse = x->bytes[1];
+    char *want = malloc(out + lse);
+    struct at_plan before = x->a.plan;
+    for (int k = 0; k < 6; k++) {
+        const struct at_engine *e = engines[k % 3];
+        x->a.plan.bc = plans[k / 3].bc, x->a.plan.splits = plans[k / 3].splits;
+        memset(x->owned[0], 0xff, out);
+        memset(x->owned[1], 0xff, lse);
+        ck_assert_int_eq(at_forward(e, &x->a, &x->got), AT_OK);
+        if (k % 3 == 0) {
+            memcpy(want, x->owned[0], out);
+            memcpy(want + out, x->owned[1], lse);
+        }
+        ck_assert_msg(memcmp(want, x->owned[0], out) == 0 &&
+                          memcmp(want + out, x->owned[1], lse) == 0,
+                      "%s, tile %lld: other bits than scalar", e->name, (long long)plans[k / 3].bc);
+    }
+    free(want);
+    x->a.plan = before;
+}
+
 /* The next of a list of digits, or "?". */
 static void digits(const char **list, double x, const char *what, int64_t row)
 {
@@ -138,6 +166,7 @@ void answers(struct problem *x, const char *out, const char *lse)
         digits(&lse, h.truth.lse[t], "lse", t);
     }
     for_each_plan(x, hold_plan, &h);
+    emulate(x);
     hold_free(&h);
 }
 
