@@ -133,7 +133,7 @@ help:
 	@echo "make bench-peers the tiled engine beside PyTorch, onnxruntime, NumPy (needs PyPI)"
 	@echo "make gpu         compile the CUDA kernels for every target (needs nvcc); GPU=1 links them in"
 	@echo "make static      $(BUILD)/attest-static, one binary without shared libraries"
-	@echo "make prove       check every proof (Coq, Gappa), and the C against its twin; prove-mutants"
+	@echo "make prove       check every proof (Coq, Gappa, Frama-C), the C against its twin; prove-mutants"
 	@echo "make lint        format, clang-tidy, layering, no tolerance constants"
 	@echo "make setup       install the Debian packages that build, check and demo need"
 	@echo "make clean       remove $(BUILD)"
