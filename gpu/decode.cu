@@ -105,8 +105,8 @@ template <class F, class A> static enum at_status both(const A &p)
     enum at_status status = launch(p, decode<F, A>, "decode", (int64_t)p.splits * p.z.B, p.z.Hkv,
                                    quads * panels, F::NT, (int)bytes);
     if (status == AT_OK && p.splits > 1)
-        status = launch(p, merge<A>, "merge", (int64_t)p.z.B * p.z.Hq * p.z.Sq, 1, 1, 128,
-                        SPLITS * 4 + (8 + 4 * SPLITS + 128 * p.splits) * (int)real, true);
+        status = launch(p, merge<A>, "merge", (int64_t)p.z.B * p.z.Hq * p.z.Sq, 1, 1, JOINERS,
+                        SPLITS * 4 + (8 + (4 + p.splits) * SPLITS) * (int)real, true);
     return status;
 }
 

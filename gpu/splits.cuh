@@ -59,13 +59,40 @@ static __device__ inline void scan(at_real &x, at_real &y)
     }
 }
 
+enum { JOINERS = SPLITS }; /* threads of `merge`, one a split; a column each */
+
+/* The step of the thread's split, whose state has m and l: the factors a and f of x = a x + f y,
+ * and l. They need only the maxima before it, so all are found side by side. An empty split's step
+ * is 1 x + 0. Returns the largest m. A barrier. */
+static __device__ inline at_real prepare(shared<at_real> step, shared<at_real> warps, at_real m,
+                                         at_real l)
+{
+    constexpr int W = JOINERS / 32;
+    int t = (int)threadIdx.x;
+    at_real top = m, any = l == 0 ? -(at_real)INFINITY : 0, before, first;
+    scan(top, before), scan(any, first);
+    if (t % 32 == 0)
+        warps[t / 32] = top, warps[W + t / 32] = any;
+    __syncthreads(); /* the warps' are here */
+    top = -(at_real)INFINITY;
+#pragma unroll
+    for (int w = 0; w < W; w++) {
+        top = at_larger(top, warps[w]);
+        before = w < t / 32 ? at_larger(before, warps[w]) : before;
+        first = w < t / 32 ? at_larger(first, warps[W + w]) : first;
+    }
+    at_real to = at_larger(before, m) + 0;
+    step[4 * t] = first < 0 || l == 0 ? 1 : at_worth(before, to);
+    step[4 * t + 1] = l == 0 ? 0 : first < 0 ? 1 : at_worth(m, to);
+    step[4 * t + 2] = l, step[4 * t + 3] = 0;
+    return top;
+}
+
 /* One row a block, a column a thread: the states of its splits joined in key order, then the end.
- * A step is the factors a and f of x = a x + f y and y's l: they need only the maxima before it, so
- * they are found side by side. An empty split's step is 1 x + 0. Turn 0 goes through it with no
- * states, while decode works: it brings the instructions. */
+ * Turn 0 goes through it with no states, while decode works: it brings the instructions. */
 template <class A> static __global__ void merge(const __grid_constant__ A p)
 {
-    constexpr int NT = 128, E = 16 / sizeof(at_real), PIECES = NT / E;
+    constexpr int NT = JOINERS, E = 16 / sizeof(at_real), PIECES = NT / E;
     int n = (int)blockIdx.x, S = (int)p.z.Sq, Hq = (int)p.z.Hq, b = n / S / Hq, i = n % S;
     int t = (int)threadIdx.x, splits = p.splits, Dv = (int)p.z.Dv;
     ARENA(all);
@@ -82,7 +109,7 @@ template <class A> static __global__ void merge(const __grid_constant__ A p)
         bool now = c0 >= 0;
         int s0 = t / PIECES, c = t % PIECES * E + (now ? c0 : 0);
         const at_real *from = p.u + ((int64_t)n * splits + s0) * p.width + c;
-        at_real m = -(at_real)INFINITY, l = 0, before, first;
+        at_real m = -(at_real)INFINITY, l = 0, u = 0;
         __syncthreads(); /* what splits there are; the panel before is read */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
         if (now)
@@ -96,26 +123,9 @@ template <class A> static __global__ void merge(const __grid_constant__ A p)
             copy16(x + (s * NT + t % PIECES * E), is ? from : p.u, is);
         }
         commit();
-        at_real top = m, any = l == 0 ? -(at_real)INFINITY : 0;
-        scan(top, before), scan(any, first);
-        if (t % 32 == 0)
-            warps[t / 32] = top, warps[NT / 32 + t / 32] = any;
-        __syncthreads(); /* the warps' are here */
-        top = -(at_real)INFINITY;
-#pragma unroll
-        for (int w = 0; w < NT / 32; w++) {
-            top = at_larger(top, warps[w]);
-            before = w < t / 32 ? at_larger(before, warps[w]) : before;
-            first = w < t / 32 ? at_larger(first, warps[NT / 32 + w]) : first;
-        }
-        at_real to = at_larger(before, m) + 0;
-        step[4 * t] = first < 0 || l == 0 ? 1 : at_worth(before, to);
-        step[4 * t + 1] = l == 0 ? 0 : first < 0 ? 1 : at_worth(m, to);
-        step[4 * t + 2] = l, step[4 * t + 3] = 0;
+        struct at_row row = {prepare(step, warps, m, l), 0, &u};
         wait_copies<0>();
         __syncthreads(); /* factors and states are here */
-        at_real u = 0;
-        struct at_row row = {top, 0, &u};
 #pragma unroll 8
         for (int s = 0; s < splits; s++) {
             at_real y[4];

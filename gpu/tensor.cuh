@@ -43,7 +43,7 @@ template <class T> static __device__ inline uint32_t pack(float lo, float hi)
 }
 
 /* Rows first .. first+ROWS-1 of a tensor, in pieces of 8 columns where the layout L puts them; rows
- * not among `in` become zero and are not read. */
+ * not among `in` become zero and are not read. Of pages: rows lie anywhere. */
 template <class L, int NT>
 static __device__ inline void stage16(uint16_t *tile, const struct at_attention *a,
                                       const struct source &s, int first, struct range in)
@@ -51,23 +51,10 @@ static __device__ inline void stage16(uint16_t *tile, const struct at_attention 
     constexpr int C = L::D / 8, STEP = NT / C; /* pieces in a row; a thread's next row */
     int r0 = (int)threadIdx.x / C, c = (int)threadIdx.x % C;
     const uint16_t *data = (const uint16_t *)s.x->data + c * 8;
-    if (s.keys && a->pages.table) { /* rows lie anywhere */
 #pragma unroll 1
-        for (int r = r0; r < L::ROWS; r += STEP) {
-            bool inside = first + r >= in.lo && first + r < in.hi;
-            copy16(tile + L::at(r, c), data + (inside ? source_offset(a, &s, first + r) : 0),
-                   inside);
-        }
-        return;
-    }
-    const uint16_t *from = data + source_offset(a, &s, first + r0);
-#pragma unroll
-    for (int x = 0; x < (L::ROWS + STEP - 1) / STEP; x++, from += STEP * s.x->stride[2]) {
-        int r = r0 + x * STEP;
-        if (L::ROWS % STEP && r >= L::ROWS)
-            break;
+    for (int r = r0; r < L::ROWS; r += STEP) {
         bool inside = first + r >= in.lo && first + r < in.hi;
-        copy16(tile + L::at(r, c), inside ? from : data, inside);
+        copy16(tile + L::at(r, c), data + (inside ? source_offset(a, &s, first + r) : 0), inside);
     }
 }
 

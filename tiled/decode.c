@@ -43,6 +43,11 @@ static bool lies_ready(const struct at_view *x, const struct at_view *descale)
     return x->dtype == (AT_BITS == 32 ? AT_F32 : AT_F64) && x->stride[3] == 1 && !descale->data;
 }
 
+static const at_real *key_in_place(const struct reader *x, int64_t j)
+{
+    return (const at_real *)x->a->k.data + at_key_offset(x->a, &x->a->k, x->b, x->g, j);
+}
+
 static void tile_place(struct reader *x, struct at_span keys)
 {
     const struct at_attention *a = x->a;
@@ -52,7 +57,7 @@ static void tile_place(struct reader *x, struct at_span keys)
         x->key[t] = x->k + t * x->z.D;
         x->value[t] = x->v + t * x->z.Dv;
         if (k)
-            x->key[t] = (const at_real *)a->k.data + at_key_offset(a, &a->k, x->b, x->g, j);
+            x->key[t] = key_in_place(x, j);
         else
             load_key(a, &x->z, x->b, x->g, j, x->k + t * x->z.D);
         if (v)
@@ -65,13 +70,10 @@ static void tile_place(struct reader *x, struct at_span keys)
 /* The keys after the tile's, of a sequence's last tile the last. */
 static void next_place(struct reader *x, struct at_span keys)
 {
-    const struct at_attention *a = x->a;
-    int64_t last = at_keys_of(a, &x->z, x->b) - 1, n = keys.hi - keys.lo;
-    bool ready = lies_ready(&a->k, &a->score.kscale);
+    int64_t last = at_keys_of(x->a, &x->z, x->b) - 1, n = keys.hi - keys.lo;
+    bool ready = lies_ready(&x->a->k, &x->a->score.kscale);
     for (int64_t j = 0; j < n; j++)
-        x->next[j] = !ready ? x->k
-                            : (const at_real *)a->k.data +
-                                  at_key_offset(a, &a->k, x->b, x->g, at_min(keys.hi + j, last));
+        x->next[j] = ready ? key_in_place(x, at_min(keys.hi + j, last)) : x->k;
 }
 
 /* -- Scores ----------------------------------------------------------------------------------- */
