@@ -236,8 +236,7 @@ static void score(struct row *x, int64_t g, int64_t j, struct key *to)
         to->s = copysign(DBL_MAX, to->s), to->s_lo = 0;
 }
 
-/* -- The row's scores ---------------------------------------------------------------------------
- */
+/* -- The row's scores ------------------------------------------------------------------------- */
 
 /* A score that is no number answers for the row (rule 2); one of -inf leaves it open. */
 static void enter(struct row *x)

@@ -76,13 +76,11 @@ void at_next(mpfr_ptr x, struct at_format f);
 
 /* -- Arithmetics by name --------------------------------------------------------------------- */
 
-/* "key=value" into one field; x is untouched where that says nothing, and why (or NULL) says what.
- */
+/* "key=value" into one field; where that says nothing x is untouched, and why (or NULL) says so. */
 bool at_arith_set(struct at_arith *x, const char *text, struct at_why *why);
 /* "preset,key=value,..." */
 bool at_arith_read(struct at_arith *x, const char *text, struct at_why *why);
-/* The presets that an output of this dtype is tried under, the strictest first; NULL past the last.
- */
+/* The presets that an output of this dtype is tried under, strictest first; NULL past the last. */
 const struct at_arith *at_arith_ladder(enum at_dtype out, int64_t k);
 
 /* -- Statistics of a verdict ------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* Two statistics over all judged elements: a second line behind the bound, with a stated
- * probability of a false alarm (docs/bounds.md, (C)).
+ * probability of a false alarm (docs/bounds.md, "The second line").
  *
  * The bound adds worst cases; rounding errors of a correct kernel add like independent numbers.
  * To first order an element's error is sum_r c_r d_r, |d_r| <= 1 of mean 0, with V = sum c_r^2:
