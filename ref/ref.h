@@ -63,6 +63,8 @@ int at_dtype_size(enum at_dtype dtype);
 
 /* A stored number, exactly, decoded by integers: no code in common with at_math.h. */
 double at_stored(const struct at_view *x, int64_t at);
+/* What row s of a tensor is multiplied by; 1: absent. */
+double at_descale(const struct at_view *x, int64_t b, int64_t h, int64_t s);
 
 /* A double rounded to nearest even in the format, subnormals and overflow to infinity included. */
 double at_nearest(double x, struct at_format f);
