@@ -25,7 +25,6 @@ struct fast_keys {
     double *v;    /* by tile (Dv, TILE) */
     double *norm; /* >= |k_j|; +inf: the row or its factors are not served */
     double *kscale, *vscale;
-    int64_t room; /* keys that there is memory for */
 };
 
 /* Rows, and what they know: m, l, u of the reference algorithm and the errors of l and u. */
