@@ -7,6 +7,9 @@
 #include "bound.h"
 #include "lanes.h"
 
+/* Near W- = 1 the sums rise and fall are enough: at_bound_shared. */
+static bool one_pass(const struct row *x) { return !x->direct && x->up_sum <= 0x1p-6; }
+
 /* -- Sums over the keys ----------------------------------------------------------------------- */
 
 /* Keys [from,to): sum |w - p| |v - o|, with the weight's rise where v lies above o and its fall
@@ -133,7 +136,8 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
         if (x->fine)
             add_fine(x, from, to, s + k);
         else {
-            add_spread(x, from, to, s + k);
+            if (one_pass(x))
+                add_spread(x, from, to, s + k);
             add_sizes(x, from, to, s + k);
         }
         if (x->ordered)
@@ -217,17 +221,17 @@ static void newton(const struct row *x, const struct columns *s, double sign, do
             root[c] = INFINITY;
 }
 
-/* max(R+ - o, o - R-). Near W- = 1 one pass does: t <= sum |w - p| |y| / (1 - sum p (1 - e^-E)). */
+/* max(R+ - o, o - R-); where one pass does, by t <= sum |w - p| |y| / (1 - sum p (1 - e^-E)). */
 void at_bound_shared(const struct row *x, const struct columns *s, double *to)
 {
     double plus[WIDE], minus[WIDE];
-    bool close = !x->direct && x->up_sum <= 0x1p-6;
-    if (!close) {
+    bool one = one_pass(x);
+    if (!one) {
         newton(x, s, 1, plus);
         newton(x, s, -1, minus);
     }
     for (int c = 0; c < WIDE; c++) {
-        if (close) {
+        if (one) {
             plus[c] = s->rise[c] / (1 - x->down_sum);
             minus[c] = s->fall[c] / (1 - x->down_sum);
         }
