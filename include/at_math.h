@@ -7,8 +7,8 @@
  * Errors, measured against MPFR (tests/check_math.c) in units of 2 eps = 1 ulp of 1: exp <= 1 (fp32
  * over every argument in check-long), log <= 1, tanh <= 3. exp is for arguments <= 40; it
  * underflows gradually and e^0 = 1 exactly; log is for arguments >= the smallest normal number. NaN
- * in, NaN out. Needs round to nearest, no contraction, no fast-math. SPDX-License-Identifier: MIT
- */
+ * in, NaN out. Needs round to nearest, no contraction, no fast-math.
+ * SPDX-License-Identifier: MIT */
 #ifndef AT_MATH_H
 #define AT_MATH_H
 
@@ -62,8 +62,7 @@ AT_FN float at_q32(float r)
     return fmaf(q, r, 1.0f);
 }
 
-/* r, and k = n + shift; the product n*ln2 is exact inside the fma, and so is the first difference.
- */
+/* r, and k = n + shift; n*ln2 is exact inside the fma, and so is the first difference. */
 AT_FN float at_reduce32(float x, float shift, float *k)
 {
     *k = fmaf(x, 0x1.715476p+0f, shift); /* log2 e */
@@ -118,8 +117,7 @@ AT_FN double at_exp64(double x)
 
 /* -- Hyperbolic tangent ---------------------------------------------------------------------- */
 
-/* E = 2^n (r q) + (2^n - 1) keeps its relative accuracy near 0, where n = 0. tanh 10 rounds to 1.
- */
+/* E = 2^n (r q) + (2^n - 1) keeps its accuracy near 0, where n = 0. tanh 10 rounds to 1. */
 AT_FN float at_tanh32(float x)
 {
     const float shift = 0x1.8p23f + 127;

@@ -1,7 +1,6 @@
 /* The algebra of one query row: what it knows of the keys it has met, {m, l, u}. C and CUDA.
  *
- *     m' = max(m, s),  l' = e^(m-m') l + e^(s-m'),  u' = e^(m-m') u + e^(s-m') v        [MG18,
- * Dao22]
+ *     m' = max(m, s),  l' = e^(m-m') l + e^(s-m'),  u' = e^(m-m') u + e^(s-m') v  [MG18, Dao22]
  *
  * Every rounding of the algebra happens in the functions of the first section: an engine that keeps
  * u in lanes or registers calls those, in the same order, and gets the same bits. Nothing here

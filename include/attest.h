@@ -1,10 +1,11 @@
 /* attest: exact blocked attention, its truth, and the judge of other people's kernels.
  *
- * For a query row over the keys that it sees, with scores s and values v (docs/semantics.md, spec
- * 1): m = max s,   l = sum e^(s-m),   u = sum e^(s-m) v,   out = u/l,   lse = m + log l. Contents:
- * 1 status and storage - 2 the descriptor - 3 states and results - 4 engines and their arithmetic -
- * 5 truth, bound, verdict. A descriptor is data alone: it owns nothing, holds no callback, and any
- * part of it that is zero is absent - except scale, left and right (at_plain).
+ * For a query row over its visible keys, with scores s and values v (docs/semantics.md, spec 1):
+ *     m = max s,   l = sum e^(s-m),   u = sum e^(s-m) v,   out = u/l,   lse = m + log l.
+ * Contents: 1 status and storage - 2 the descriptor - 3 states and results - 4 engines and their
+ * arithmetic - 5 truth, bound, verdict. A descriptor is data alone: it owns nothing, holds no
+ * callback, and any part of it that is zero is absent - except scale, left and right (at_plain).
+ *
  * SPDX-License-Identifier: MIT */
 #ifndef ATTEST_H
 #define ATTEST_H
@@ -64,8 +65,7 @@ enum at_dtype {
 };
 
 /* Four extents and strides (in elements) over somebody's memory. data == NULL: absent.
- * A stride of 0 repeats (inputs only). Element (b,h,s,c) lies at b*stride[0] + ... + c*stride[3].
- */
+ * Element (b,h,s,c) lies at b*stride[0] + ... + c*stride[3]; stride 0 repeats (inputs only). */
 struct at_view {
     void *data;
     enum at_dtype dtype;
@@ -314,8 +314,7 @@ const struct at_engine *at_tiled_at(int64_t k);
 
 /* Attend each split, merge as the plan says, take in the sink, finish. Packed rows of no sequence
  * and rows at or past q_len: out 0, lse -inf.
- * Errors  those of at_validate; AT_ERR_UNSUPPORTED, AT_ERR_MEMORY; then nothing has been written.
- */
+ * Errors  at_validate's, AT_ERR_UNSUPPORTED, AT_ERR_MEMORY; then nothing has been written. */
 AT_CHECKED enum at_status at_forward(const struct at_engine *e, const struct at_attention *a,
                                      const struct at_result *to);
 

@@ -146,8 +146,7 @@ const struct at_arith *at_arith_find(const char *name)
     return NULL;
 }
 
-/* -- From strict to loose ------------------------------------------------------------------------
- */
+/* -- From strict to loose --------------------------------------------------------------------- */
 
 static const char *const ladder64[] = {"fp64", NULL};
 static const char *const ladder32[] = {"fp32-tile64",     "fp32",   "fp32-exp2",
@@ -172,8 +171,7 @@ const struct at_arith *at_arith_ladder(enum at_dtype out, int64_t k)
     return NULL;
 }
 
-/* -- preset,key=value,...
- * -------------------------------------------------------------------------- */
+/* -- preset,key=value,... --------------------------------------------------------------------- */
 
 enum field { DTYPE, BOOL, INT, COUNT, SIZE };
 

@@ -164,8 +164,7 @@ int64_t at_next_merge(const struct at_plan *p, int64_t n, uint64_t *seed, int64_
     return at;
 }
 
-/* Merges n states of neighbouring keys as the plan says, two neighbours at a time; result in x[0].
- */
+/* Merges n states of neighbouring keys as the plan says, two at a time; result in x[0]. */
 static enum at_status merge_all(const struct at_plan *p, struct at_state *x, int64_t n)
 {
     uint64_t seed = p->merge_seed;

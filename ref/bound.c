@@ -9,15 +9,15 @@
  * claim, or are open: docs/semantics.md, rules 2 to 5. Proved by machine (proofs/): (A*)
  * RowBound.row_theorem_A_star, l^ >= 1 Range.range_fp, (D) RowBound.row_lse; the rules of
  * semantics.md and `without`: tested, not proved. Not here: the last rounding (compare.c); (A-ord)
- * (bound_order.c); the probabilistic form (C). SPDX-License-Identifier: MIT */
+ * (bound_order.c); the second line (statistics.c).
+ * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-/* -- One column
- * --------------------------------------------------------------------------------------- */
+/* -- One column ------------------------------------------------------------------------------- */
 
 /* What truth leaves open: hi + lo is certain to 106 bits, or to as many as it says. */
 static double uncertain(double o, int bits)
@@ -75,8 +75,7 @@ static struct columns columns_at(const double *hi, const double *lo, int64_t c, 
     return s;
 }
 
-/* -- Infinite values (rules 3 and 4)
- * -------------------------------------------------------------------- */
+/* -- Infinite values (rules 3 and 4) ---------------------------------------------------------- */
 
 static double value(const struct row *x, int64_t t, int64_t c)
 {
@@ -143,8 +142,7 @@ static struct claim infinite(struct row *x, int64_t c, double truth, double *mea
     return to;
 }
 
-/* -- The lse (D)
- * ---------------------------------------------------------------------------------------- */
+/* -- The lse (D) ------------------------------------------------------------------------------ */
 
 /* -ln of the least sum p e^-E (1-R), no less than its largest term. */
 static double shrink(const struct row *x)
@@ -177,9 +175,7 @@ static struct claim lse_claim(const struct row *x)
     return to;
 }
 
-/* -- Rows
- * ---------------------------------------------------------------------------------------------------
- */
+/* -- Rows ------------------------------------------------------------------------------------- */
 
 static void all(struct at_answer *to, int64_t t, struct claim x)
 {
@@ -201,8 +197,7 @@ static bool overflows(struct row *x)
         size = fmax(size, fabs(x->key[t].s) + x->key[t].D);
     if (r->narrow_weight && ldexp(1, r->arith->weight_shift) > r->max_weight)
         return true;
-    /* A weight is past 1 by exp's error and those of its rescales; by a fused residual in base 2.
-     */
+    /* A weight is past 1 by exp's error and its rescales'; by a fused residual in base 2. */
     residual = r->eps * size * 1.5;
     x->common = r->arith->fused ? exp2(residual) : 1;
     x->swell = x->common * exp((r->arith->normalised ? 1 : (double)x->n) * r->exp_up);

@@ -7,7 +7,7 @@
 #include "ref.h"
 #include <math.h>
 
-/* This file's own arithmetic is plain double and long double. Every sum has non-negative terms, so
+/* The bound's own arithmetic is plain double and long double. Every sum has non-negative terms, so
  * n of them err by at most n 2^-52 relatively; a quantity that must not come out too small is
  * multiplied by WIDER, which covers 2^30 such roundings and the errors of libm. What does cancel -
  * scores, v - o - is charged by name (sigma, eta). */
@@ -32,10 +32,10 @@ struct rule {
     bool finer;               /* sums are finer than compute, and each is rounded to it */
     bool narrow_sum;          /* u may not hold even one v, */
     bool narrow_total;        /* l not one p */
-    double eps_score, tiny_score, edge_score; /* scores stored in a narrower format; else 0 */
-    bool narrow_weight;                       /* P is rounded: */
-    double max_weight, eps_weight, tiny_weight,
-        ln_weight; /* P in a narrower format; ln of its smallest normal */
+    double eps_score, tiny_score, edge_score;   /* scores stored in a narrower format; else 0 */
+    bool narrow_weight;                         /* P is rounded: */
+    double max_weight, eps_weight, tiny_weight; /* ... to a narrower format */
+    double ln_weight;                           /* ln of its smallest normal number */
     double tiny_query, edge_query, tiny_key, edge_key;
     double inner_q, inner_k, outer; /* the scale: on q, on k, on their product */
     double one_exp, exp_up;         /* -ln(1 - error of exp), ln(1 + it) */
@@ -151,8 +151,7 @@ struct columns {
     double rise[WIDE], fall[WIDE];  /* sum of (w - p)(v - o) at its largest and smallest */
     double most[WIDE], least[WIDE]; /* of v - o */
     double few[WIDE], priv[WIDE], priv_max[WIDE], lost[WIDE], size[WIDE]; /* size = max |v| */
-    double own[WIDE], tile[WIDE], sum[WIDE],
-        run[WIDE]; /* ordered: of own |v|, p v, |partial sums| */
+    double own[WIDE], tile[WIDE], sum[WIDE], run[WIDE]; /* ordered: own |v|, p v, p v, |partial| */
 };
 
 /* e^x - 1, upwards, 0 <= x <= 2^-7. */
@@ -182,9 +181,8 @@ static inline double relative(double x, struct at_format f)
     return x == 0 ? 0 : fabs((at_nearest(x, f) - x) / x) * WIDER;
 }
 
-/* What an error has besides its additions: (1+error) = (1+additions)(1+rest); part:
- * 1/(1+additions).
- */
+/* What an error has besides its additions: 1+error = (1+additions)(1+rest).
+ * part = 1/(1+additions). */
 static inline double besides(double error, double additions, double part)
 {
     double rest = (error - additions) * part;

@@ -72,8 +72,7 @@ struct inner at_bound_dot(const struct row *x, const double *k, double size, dou
     return to;
 }
 
-/* -- In double -----------------------------------------------------------------------------------
- */
+/* -- In double -------------------------------------------------------------------------------- */
 
 AT_CLONES void at_bound_dots(const struct store *s, int64_t j, int64_t n)
 {

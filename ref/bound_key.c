@@ -13,8 +13,7 @@
 #include "bound.h"
 #include <stdlib.h>
 
-/* -- Lemma 2 ------------------------------------------------------------------------------------
- */
+/* -- Lemma 2 ---------------------------------------------------------------------------------- */
 
 /* fmax of numbers, inline. */
 static inline double larger(double x, double y) { return x > y ? x : y; }
@@ -124,8 +123,7 @@ static void path(struct row *x)
         x->depth += ceil(x->depth / 4);
 }
 
-/* -- Joining by (out, lse) ----------------------------------------------------------------------
- */
+/* -- Joining by (out, lse) -------------------------------------------------------------------- */
 
 /* An lse of the split, stored and read; exp(lse_split - lse) as a factor of out, and again inside
  * the common lse, whose error then is l's alone. joins counts how often. */
@@ -141,8 +139,7 @@ static void join_by_lse(const struct row *x, struct key *k)
     k->S = also(also(k->S, growth(3 * levels, r->eps)), expm1(levels * factor) * WIDER);
 }
 
-/* -- One key -------------------------------------------------------------------------------------
- */
+/* -- One key ---------------------------------------------------------------------------------- */
 
 /* Surely the maximum: its argument is exactly 0, its weight and its product exact, and it is never
  * rescaled - unless exp(0) is not 1, or the weight is divided by l first. */
@@ -201,8 +198,7 @@ static void underflow(struct row *x, int64_t t, double past)
     x->sums_lost = x->sums_lost || x->lost_y[t] > 0 || x->lost_v[t] > 0;
 }
 
-/* -- Weights -------------------------------------------------------------------------------------
- */
+/* -- Weights ---------------------------------------------------------------------------------- */
 
 /* One key, whatever E. */
 static void range(struct row *x, int64_t t, bool direct)
@@ -255,12 +251,10 @@ static void weights(struct row *x, bool direct, double shift)
     }
 }
 
-/* -- Few heavy keys ------------------------------------------------------------------------------
- */
+/* -- Few heavy keys --------------------------------------------------------------------------- */
 
-/* How many weights are at least 2^-k of 1, k = 0..SCALES-1, and what the others weigh, and the k
- * where a sum errs least: additions of that many, and once more than all that the others are worth.
- */
+/* How many weights are at least 2^-k of 1, k = 0..SCALES-1, what the others weigh, and the k where
+ * a sum errs least: additions of that many, and once more than all that the others are worth. */
 enum { SCALES = 64 };
 
 struct split {
@@ -374,8 +368,7 @@ void at_bound_errors(struct row *x, double lse, double lse_lo)
     bool exact = factor == 0 || (power_of_two(factor) && factor >= 1 && !r->a->score.vscale.data);
     bool lone = at_bound_lone(x) && exact && !arith->flush && !r->narrow_sum;
     x->operations = lone ? 0 : 8 * (double)x->n * r->tiny_sum * fmax(1, r->gain);
-    /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P are summed as they are.
-     */
+    /* l^ >= l W-; and >= 1, as the largest weight is exactly 1. Divided P: summed as they are. */
     double whole = x->l * x->below * exp(x->direct ? x->shift : 0) / x->common;
     x->divisor = arith->fused || arith->inexact_one ? whole : fmax(1, whole);
     x->divisor = arith->normalised ? fmin(1, x->divisor) : x->divisor;

@@ -12,17 +12,12 @@
 
 /* -- Stored numbers --------------------------------------------------------------------------- */
 
-static double descale(const struct at_view *x, int64_t b, int64_t h, int64_t s)
-{
-    return x->data ? at_stored(x, at_offset(x, b, h, s, 0)) : 1;
-}
-
 static void load_query(struct row *x)
 {
     const struct rule *r = x->r;
     const struct at_attention *a = r->a;
     int64_t at = at_row_offset(a, &a->q, x->at.b, x->at.h, x->at.i);
-    x->q_scale = descale(&a->score.qscale, x->at.b, x->at.h, x->at.i);
+    x->q_scale = at_descale(&a->score.qscale, x->at.b, x->at.h, x->at.i);
     x->q_factor = fabs(x->q_scale) * r->inner_q;
     x->q_least = INFINITY;
     bool loses = false;
@@ -220,12 +215,12 @@ static void score(struct row *x, int64_t g, int64_t j, struct key *to)
     const struct at_attention *a = r->a;
     const struct at_view *bias = &a->score.bias;
     struct step s = {0};
-    product(x, j, descale(&a->score.kscale, x->at.b, g, j), &s);
+    product(x, j, at_descale(&a->score.kscale, x->at.b, g, j), &s);
     softcap(r, &s);
     if (bias->data)
         add(r, &s, at_stored(bias, at_offset(bias, x->at.b, x->at.h, x->at.i, j)), 0);
     alibi(x, j, &s);
-    double v_scale = descale(&a->score.vscale, x->at.b, g, j);
+    double v_scale = at_descale(&a->score.vscale, x->at.b, g, j);
     bool kept = !at_drops(a) || at_kept(a, &r->z, x->at.b, x->at.h, x->at.i, j);
     *to = (struct key){.j = j, .s = (double)s.s, .D = s.D, .sigma = s.sigma};
     to->s_lo = (double)(s.s - to->s);
@@ -236,8 +231,7 @@ static void score(struct row *x, int64_t g, int64_t j, struct key *to)
         to->s = copysign(DBL_MAX, to->s), to->s_lo = 0;
 }
 
-/* -- The row's scores ---------------------------------------------------------------------------
- */
+/* -- The row's scores ------------------------------------------------------------------------- */
 
 /* A score that is no number answers for the row (rule 2); one of -inf leaves it open. */
 static void enter(struct row *x)

@@ -1,14 +1,16 @@
 /* (A*) of docs/bounds.md: the shared error of a row's columns, in a few passes over its keys.
  *
  * Over |kappa_j| <= E_j a weighted mean of v ranges over exactly [R-, R+]; the upper end has e^E_j
- * on every v_j > R+ and e^-E_j elsewhere. R+ - o is the root of F(t) = sum w_j(t) (y_j - t), y = v
- * - o (Bound.shared_range). The sums of one pass serve the private errors too.
+ * on every v_j > R+ and e^-E_j elsewhere. R+ - o is the root of F(t) = sum w_j(t) (y_j - t),
+ * y = v - o (Bound.shared_range). The sums of one pass serve the private errors too.
  * SPDX-License-Identifier: MIT */
 #include "bound.h"
 #include "lanes.h"
 
-/* -- Sums over the keys ---------------------------------------------------------------------------
- */
+/* Near W- = 1 the sums rise and fall are enough: at_bound_shared. */
+static bool one_pass(const struct row *x) { return !x->direct && x->up_sum <= 0x1p-6; }
+
+/* -- Sums over the keys ----------------------------------------------------------------------- */
 
 /* Keys [from,to): sum |w - p| |v - o|, with the weight's rise where v lies above o and its fall
  * below, and the other way round. */
@@ -134,7 +136,8 @@ void at_bound_sum(const struct row *x, int64_t from, int64_t n, struct columns *
         if (x->fine)
             add_fine(x, from, to, s + k);
         else {
-            add_spread(x, from, to, s + k);
+            if (one_pass(x))
+                add_spread(x, from, to, s + k);
             add_sizes(x, from, to, s + k);
         }
         if (x->ordered)
@@ -160,8 +163,7 @@ void at_bound_summed(const struct row *x, struct columns *s, int64_t blocks)
     }
 }
 
-/* -- The shared part
- * -------------------------------------------------------------------------------- */
+/* -- The shared part -------------------------------------------------------------------------- */
 
 struct pass {
     double gain[WIDE], loss[WIDE], mass[WIDE];
@@ -219,18 +221,17 @@ static void newton(const struct row *x, const struct columns *s, double sign, do
             root[c] = INFINITY;
 }
 
-/* max(R+ - o, o - R-). With W- near 1 one pass does: t <= sum |w - p| |y| / (1 - sum p (1 - e^-E)).
- */
+/* max(R+ - o, o - R-); where one pass does, by t <= sum |w - p| |y| / (1 - sum p (1 - e^-E)). */
 void at_bound_shared(const struct row *x, const struct columns *s, double *to)
 {
     double plus[WIDE], minus[WIDE];
-    bool close = !x->direct && x->up_sum <= 0x1p-6;
-    if (!close) {
+    bool one = one_pass(x);
+    if (!one) {
         newton(x, s, 1, plus);
         newton(x, s, -1, minus);
     }
     for (int c = 0; c < WIDE; c++) {
-        if (close) {
+        if (one) {
             plus[c] = s->rise[c] / (1 - x->down_sum);
             minus[c] = s->fall[c] / (1 - x->down_sum);
         }

@@ -12,8 +12,7 @@
 #include "ref.h"
 #include <math.h>
 
-/* -- Rounding a double
- * ----------------------------------------------------------------------------- */
+/* -- Rounding a double ------------------------------------------------------------------------ */
 
 /* Exponent of the unit in the last place of numbers like x. */
 static int unit(double x, struct at_format f)
@@ -42,8 +41,7 @@ static double below(double x, struct at_format f)
     return x - (power ? step / 2 : step); /* numbers lie closer below a power of two */
 }
 
-/* -- Rounding o + b
- * ----------------------------------------------------------------------------------- */
+/* -- Rounding o + b --------------------------------------------------------------------------- */
 
 /* The truth hi + lo and the two formats it is written through. */
 struct number {
@@ -87,8 +85,7 @@ static double written(const struct number *o, double b)
     return x == y ? x : written_exactly(o, b);
 }
 
-/* -- The interval
- * ---------------------------------------------------------------------------------------- */
+/* -- The interval ----------------------------------------------------------------------------- */
 
 static struct number number_of(const struct at_arith *arith, enum at_dtype dtype,
                                const struct at_answer *x, int64_t row, int64_t column,
@@ -124,8 +121,7 @@ void at_interval(const struct at_arith *arith, enum at_dtype dtype, const struct
     }
 }
 
-/* -- The ratio
- * --------------------------------------------------------------------------------------------- */
+/* -- The ratio -------------------------------------------------------------------------------- */
 
 /* got - o at the border below which a value is not written as got or more, for got above the truth:
  * z, the least number of T with RN_F(z) >= got, less half the gap below it. */
@@ -166,8 +162,7 @@ static double ratio(const struct number *o, double got, double B, double lo, dou
     return inside ? fmin(fmax(t, 0), 1) : fmax(t, nextafter(1, 2));
 }
 
-/* -- One element
- * ---------------------------------------------------------------------------------------------- */
+/* -- One element ------------------------------------------------------------------------------ */
 
 struct element {
     enum at_kind kind;
@@ -231,9 +226,7 @@ static void enter(struct at_verdict *v, const struct element *x, double t, int64
     v->got = x->got, v->truth = x->truth, v->lo = x->lo, v->hi = x->hi, v->allowed = x->bound;
 }
 
-/* -- All of them
- * ------------------------------------------------------------------------------------------------
- */
+/* -- All of them ------------------------------------------------------------------------------ */
 
 struct job {
     const struct at_attention *a;
@@ -258,9 +251,8 @@ static double element(const struct job *j, const struct at_view *view, int64_t a
     return r;
 }
 
-/* Truth lies within e = 2^-bits |hi| of hi + lo, and its own bound within 2^-30 of B or of
- * B - 2e, which at_bound adds. So its interval holds the one of B - 3e and lies in that of B + e.
- */
+/* Truth lies within e = 2^-bits |hi| of hi + lo, and its own bound within 2^-30 of B or of B - 2e,
+ * which at_bound adds. So its interval holds the one of B - 3e and lies in that of B + e. */
 static bool settled(const struct job *j, const struct at_view *view, int64_t at, int64_t t,
                     int64_t c)
 {

@@ -10,8 +10,7 @@ enum { LANES = 8, TILE = 64 }; /* rows side by side; keys at a time */
 
 /* Errors in units of eps^2. Lemma G: of a score, times |scale| |q| |k|. */
 #define SCORE_UNITS(D) (2.02 * (double)(D) * ((double)(D) + 3))
-/* Lemma S: of what a score is made of in base 2, in natural units; and of softcap, times softcap.
- */
+/* Lemma S: of what a score is made of in base 2, in natural units; of softcap, times softcap. */
 #define STEP_UNITS 32
 #define CAP_UNITS 81
 /* Lemma D: of a tile's sum, times sum p|v|; one tile joining the sums of the others. */
@@ -26,7 +25,6 @@ struct fast_keys {
     double *v;    /* by tile (Dv, TILE) */
     double *norm; /* >= |k_j|; +inf: the row or its factors are not served */
     double *kscale, *vscale;
-    int64_t room; /* keys that there is memory for */
 };
 
 /* Rows, and what they know: m, l, u of the reference algorithm and the errors of l and u. */
@@ -39,8 +37,8 @@ struct fast_rows {
     struct at_span span[LANES];
     double *q; /* (D, LANES), as stored */
     double norm[LANES], scale_h[LANES], scale_l[LANES], slope[LANES], sink[LANES];
-    double alpha[LANES],
-        kappa[LANES]; /* eps_j = alpha |k_j| + beta ..; what every key is charged */
+    double alpha[LANES]; /* eps_j = alpha |k_j| + beta .. */
+    double kappa[LANES]; /* what every key is charged */
     double softcap, far;
     struct dd cap, keep, inner; /* log2(e) softcap; 1 - p; 2/softcap */
     double bad[LANES];          /* not 0: not served */
@@ -95,7 +93,5 @@ struct fast_values {
 };
 void at_fast_values(const struct fast_values *x); /* Lemma D */
 void at_fast_sink(struct fast_rows *x);
-
-/* -- truth_fast.c: for truth and for verdicts at an interval's edge --------------------------- */
 
 #endif

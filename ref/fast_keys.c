@@ -57,11 +57,6 @@ static void decode(const struct at_view *x, int64_t at, int64_t n, double *to, i
             to[c * step] = at_stored(x, at + c * stride);
 }
 
-static double factor(const struct at_view *x, int64_t b, int64_t h, int64_t s)
-{
-    return x->data ? at_stored(x, at_offset(x, b, h, s, 0)) : 1;
-}
-
 /* An upper bound of the norm; NaN or infinite where the numbers are, or their squares. */
 static double norm(const double *x, int64_t n, int64_t step)
 {
@@ -75,12 +70,13 @@ static double norm(const double *x, int64_t n, int64_t step)
 
 bool at_fast_keys_make(struct fast_keys *x, int64_t n, int64_t D, int64_t Dv)
 {
-    *x = (struct fast_keys){.room = (n + TILE - 1) / TILE * TILE, .D = D, .Dv = Dv, .b = -1};
-    x->k = numbers(x->room * D);
-    x->v = numbers(x->room * Dv);
-    x->norm = numbers(3 * x->room);
+    int64_t room = (n + TILE - 1) / TILE * TILE;
+    *x = (struct fast_keys){.D = D, .Dv = Dv};
+    x->k = numbers(room * D);
+    x->v = numbers(room * Dv);
+    x->norm = numbers(3 * room);
     if (x->norm)
-        x->kscale = x->norm + x->room, x->vscale = x->norm + 2 * x->room;
+        x->kscale = x->norm + room, x->vscale = x->norm + 2 * room;
     return x->k && x->v && x->norm;
 }
 
@@ -105,7 +101,8 @@ static bool fit(const double *v, int64_t n)
 static void load_key(struct fast_keys *x, const struct at_attention *a, int64_t j, int64_t at)
 {
     double *k = x->k + at * x->D, *v = x->v + at / TILE * TILE * x->Dv + at % TILE;
-    double f = factor(&a->score.kscale, x->b, x->g, j), h = factor(&a->score.vscale, x->b, x->g, j);
+    double f = at_descale(&a->score.kscale, x->b, x->g, j),
+           h = at_descale(&a->score.vscale, x->b, x->g, j);
     decode(&a->k, at_key_offset(a, &a->k, x->b, x->g, j), x->D, k, 1);
     decode(&a->v, at_key_offset(a, &a->v, x->b, x->g, j), x->Dv, v, TILE);
     x->norm[at] = norm(k, x->D, 1);
@@ -175,7 +172,7 @@ static void load_row(struct fast_rows *x, int i)
     const struct at_attention *a = x->a;
     const struct at_score *s = &a->score;
     struct at_place p = x->at[i];
-    double *q = x->q + i, f = factor(&s->qscale, p.b, p.h, p.i);
+    double *q = x->q + i, f = at_descale(&s->qscale, p.b, p.h, p.i);
     int64_t tiles = (x->span[i].hi + TILE - 1) / TILE - x->span[i].lo / TILE + 1; /* and the sink */
     decode(&a->q, at_row_offset(a, &a->q, p.b, p.h, p.i), x->z.D, q, LANES);
     x->norm[i] = norm(q, x->z.D, LANES);

@@ -1,6 +1,7 @@
 /* Binary formats: stored numbers to doubles, MPFR numbers to a format. Rounds straight from MPFR,
  * never through double. Decodes by integers: shares no code with at_math.h, which it judges.
  * SPDX-License-Identifier: MIT */
+#include "at_index.h"
 #include "ref.h"
 #include <math.h>
 #include <string.h>
@@ -98,6 +99,11 @@ double at_stored(const struct at_view *x, int64_t at)
     case AT_F8_E5M2: return decoded(data[at], 8, 3, -14);
     default: return NAN;
     }
+}
+
+double at_descale(const struct at_view *x, int64_t b, int64_t h, int64_t s)
+{
+    return x->data ? at_stored(x, at_offset(x, b, h, s, 0)) : 1;
 }
 
 /* Exponent of the unit in the last place of the format's numbers near x: x = k 2^e, |k| < 2^p. */

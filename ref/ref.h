@@ -63,6 +63,8 @@ int at_dtype_size(enum at_dtype dtype);
 
 /* A stored number, exactly, decoded by integers: no code in common with at_math.h. */
 double at_stored(const struct at_view *x, int64_t at);
+/* What row s of a tensor is multiplied by; 1: absent. */
+double at_descale(const struct at_view *x, int64_t b, int64_t h, int64_t s);
 
 /* A double rounded to nearest even in the format, subnormals and overflow to infinity included. */
 double at_nearest(double x, struct at_format f);
@@ -76,13 +78,11 @@ void at_next(mpfr_ptr x, struct at_format f);
 
 /* -- Arithmetics by name --------------------------------------------------------------------- */
 
-/* "key=value" into one field; x is untouched where that says nothing, and why (or NULL) says what.
- */
+/* "key=value" into one field; where that says nothing x is untouched, and why (or NULL) says so. */
 bool at_arith_set(struct at_arith *x, const char *text, struct at_why *why);
 /* "preset,key=value,..." */
 bool at_arith_read(struct at_arith *x, const char *text, struct at_why *why);
-/* The presets that an output of this dtype is tried under, the strictest first; NULL past the last.
- */
+/* The presets that an output of this dtype is tried under, strictest first; NULL past the last. */
 const struct at_arith *at_arith_ladder(enum at_dtype out, int64_t k);
 
 /* -- Statistics of a verdict ------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* Two statistics over all judged elements: a second line behind the bound, with a stated
- * probability of a false alarm (docs/bounds.md, (C)).
+ * probability of a false alarm (docs/bounds.md, "The second line").
  *
  * The bound adds worst cases; rounding errors of a correct kernel add like independent numbers.
  * To first order an element's error is sum_r c_r d_r, |d_r| <= 1 of mean 0, with V = sum c_r^2:
@@ -35,11 +35,6 @@ struct row {
     double *V, *own, *chain, *o, *err, *slope, *w; /* by column */
 };
 
-static double descale(const struct at_view *x, int64_t b, int64_t h, int64_t s)
-{
-    return x->data ? at_stored(x, at_offset(x, b, h, s, 0)) : 1;
-}
-
 static double added(const struct row *x, double s, int64_t j)
 {
     const struct at_score *c = &x->a->score;
@@ -60,7 +55,7 @@ static struct key score(const struct row *x, int64_t j)
     const struct at_attention *a = x->a;
     const struct at_arith *h = x->arith;
     int64_t g = x->at.h / x->z.group, at = at_key_offset(a, &a->k, x->at.b, g, j);
-    double sum = 0, squares = 0, d = descale(&a->score.kscale, x->at.b, g, j);
+    double sum = 0, squares = 0, d = at_descale(&a->score.kscale, x->at.b, g, j);
     for (int64_t c = 0; c < x->z.D; c++) {
         double t = x->q[c] * at_stored(&a->k, at + c * a->k.stride[3]) * d;
         sum += t;
@@ -88,7 +83,7 @@ static void keys(struct row *x, double lse)
     struct at_span seen = at_keys(a, &x->z, x->at.b, x->at.i);
     const struct at_view *sink = &a->score.sink;
     int64_t at = at_row_offset(a, &a->q, x->at.b, x->at.h, x->at.i);
-    double d = descale(&a->score.qscale, x->at.b, x->at.h, x->at.i);
+    double d = at_descale(&a->score.qscale, x->at.b, x->at.h, x->at.i);
     for (int64_t c = 0; c < x->z.D; c++)
         x->q[c] = at_stored(&a->q, at + c * a->q.stride[3]) * d;
     x->n = 0;
@@ -119,7 +114,7 @@ static void values(struct row *x)
     int64_t g = x->at.h / x->z.group, Dv = x->z.Dv;
     for (int64_t t = 0; t < x->n; t++) {
         int64_t j = x->key[t].j;
-        double d = j < 0 ? 0 : descale(&a->score.vscale, x->at.b, g, j);
+        double d = j < 0 ? 0 : at_descale(&a->score.vscale, x->at.b, g, j);
         int64_t at = j < 0 ? 0 : at_key_offset(a, &a->v, x->at.b, g, j);
         for (int64_t c = 0; c < Dv; c++)
             x->v[t * Dv + c] = j < 0 ? 0 : d * at_stored(&a->v, at + c * a->v.stride[3]);

@@ -15,8 +15,7 @@
 
 enum { ENOUGH = 56, EXACT = INT16_MAX, JOB = 128 }; /* least bits; rows that share decoded keys */
 
-/* -- Is this machine what the lemmas suppose? ---------------------------------------------------
- */
+/* -- Is this machine what the lemmas suppose? ------------------------------------------------- */
 
 /* Round to nearest, no wider registers, subnormals kept, fma fused: asked of every thread, since
  * modes belong to threads. */
@@ -29,8 +28,7 @@ static bool sound(void)
            fma(third, 3.0, -1.0) == -0x1p-54;
 }
 
-/* -- Deciding -----------------------------------------------------------------------------------
- */
+/* -- Deciding --------------------------------------------------------------------------------- */
 
 struct answer {
     double hi, lo;
@@ -101,8 +99,7 @@ static bool decide_row(const struct fast_rows *x, int i, struct at_answer *to)
     return true;
 }
 
-/* -- Rows by (b, key head) ----------------------------------------------------------------------
- */
+/* -- Rows by (b, key head) -------------------------------------------------------------------- */
 
 struct place {
     int64_t g, t;
@@ -232,8 +229,7 @@ static bool run_all(const struct at_attention *a, const struct place *p, int64_t
     return good;
 }
 
-/* -- What is left to MPFR -----------------------------------------------------------------------
- */
+/* -- What is left to MPFR --------------------------------------------------------------------- */
 
 static void copy_row(struct at_answer *to, int64_t t, const struct at_answer *x, int64_t k)
 {
@@ -279,8 +275,7 @@ enum at_status at_truth_again(const struct at_attention *a, const struct at_arit
     return status;
 }
 
-/* -- The whole ----------------------------------------------------------------------------------
- */
+/* -- The whole -------------------------------------------------------------------------------- */
 
 enum at_status at_truth_fast(const struct at_attention *a, struct at_rows rows, struct at_answer *x)
 {

@@ -65,12 +65,6 @@ static struct key *new_key(struct row *r, int64_t j)
 
 /* -- One score, exactly ---------------------------------------------------------------------- */
 
-/* The factor that descales row s of a tensor. */
-static double factor(const struct at_view *x, int64_t b, int64_t h, int64_t s)
-{
-    return x->data ? at_stored(x, at_offset(x, b, h, s, 0)) : 1;
-}
-
 /* A finite factor may leave the sum. An infinite one, or NaN, must meet each term; there a product
  * of doubles is exact, being a kind and no number. */
 static double inner(double factor) { return isfinite(factor) ? 1 : factor; }
@@ -82,7 +76,7 @@ static void load_query(struct row *r)
     const struct at_attention *a = r->a;
     const struct at_view *q = &a->q;
     int64_t at = at_row_offset(a, q, r->at.b, r->at.h, r->at.i);
-    double f = factor(&a->score.qscale, r->at.b, r->at.h, r->at.i);
+    double f = at_descale(&a->score.qscale, r->at.b, r->at.h, r->at.i);
     for (int64_t c = 0; c < r->size.D; c++)
         r->q[c] = at_stored(q, at + c * q->stride[3]) * inner(f);
     r->qscale = outer(f);
@@ -93,7 +87,7 @@ static int product(struct row *r, int64_t j, mpfr_ptr x)
 {
     const struct at_view *k = &r->a->k;
     int64_t g = r->at.h / r->size.group, at = at_key_offset(r->a, k, r->at.b, g, j);
-    double f = factor(&r->a->score.kscale, r->at.b, g, j), in = inner(f);
+    double f = at_descale(&r->a->score.kscale, r->at.b, g, j), in = inner(f);
     int inexact = 0;
     mpfr_set_zero(x, 1);
     for (int64_t c = 0; c < r->size.D; c++) {
@@ -204,7 +198,7 @@ static void add_keys(struct row *r)
         k->at = at_key_offset(a, &a->v, b, g, j);
         k->kept = !at_drops(a) || at_kept(a, &r->size, b, h, i, j);
         if (k->kept) /* what belongs to a dropped value is not read */
-            k->descale = factor(&a->score.vscale, b, g, j);
+            k->descale = at_descale(&a->score.vscale, b, g, j);
         exact_score(r, k);
         if (a->score.softcap > 0) {
             fold(r, k);
