@@ -70,11 +70,9 @@ Lemma fl_le r e : (emin <= e <= emax - prec - 1)%Z -> Rabs r <= bpow radix2 e ->
 Proof.
   intros H Hr. apply (abs_fl_le emin prec (fun x => negb (Z.even x)) Hp); auto. now apply F_power.
 Qed.
-Lemma fits_in r k : (0 <= k < emax)%Z -> Rabs r <= bpow radix2 k -> fits emax r.
-Proof. intros Hk Hr. exists k. auto. Qed.
 Lemma is_fma1 x y z a b c k : is x a -> is y b -> is z c -> (0 <= k < emax)%Z ->
   Rabs (a * b + c) <= bpow radix2 k -> is (fma x y z) (rnd (a * b + c)).
-Proof. intros. apply (is_fma prec emax Hp He); auto. now apply (fits_in _ k). Qed.
+Proof. intros. apply (is_fma prec emax Hp He); auto. now apply (fits_in emax _ k). Qed.
 
 (* ---- what is asked of the constants, and of the program over the real numbers ---- *)
 Variable low : Z.
@@ -198,7 +196,7 @@ Proof.
     apply Rle_trans with (1024 * 2 + bpow radix2 prec); [|lra].
     apply Rabs_plus_le; [now apply Rabs_mult_le|apply Rabs_le; lra]. }
   assert (Hn : is (n_twin x) (n_of v)).
-  { apply (is_sub prec emax Hp He); auto. apply (fits_in _ (prec + 1)); [lia|]. rewrite P1.
+  { apply (is_sub prec emax Hp He); auto. apply (fits_in emax _ (prec + 1)); [lia|]. rewrite P1.
     apply Rabs_le. lra. }
   destruct (reduced v Fv Hv) as (z & En & Hz & Hr).
   assert (Bz : Rabs (n_of v) <= 2048).
@@ -231,8 +229,8 @@ Proof.
     rewrite Rabs_pos_eq by apply bpow_ge_0. apply bpow_le. lia. }
   assert (B2 : Rabs (rnd (w * bpow radix2 (z - b))) <= bpow radix2 (2 + - b)) by (apply fl_le; auto; lia).
   apply (is_mul prec emax Hp He); auto.
-  - apply (is_mul prec emax Hp He); auto. apply (fits_in _ (2 + - b)); auto. lia.
-  - apply (fits_in _ 2); [lia|]. replace (bpow radix2 2) with (bpow radix2 (2 + - b + b)) by (f_equal; lia).
+  - apply (is_mul prec emax Hp He); auto. apply (fits_in emax _ (2 + - b)); auto. lia.
+  - apply (fits_in emax _ 2); [lia|]. replace (bpow radix2 2) with (bpow radix2 (2 + - b + b)) by (f_equal; lia).
     rewrite bpow_plus. apply Rabs_mult_le; auto. rewrite Rabs_pos_eq by apply bpow_ge_0. lra.
 Qed.
 

@@ -49,12 +49,6 @@ Proof.
   rewrite !Rmult_1_l in H. apply Rabs_le. lra.
 Qed.
 
-Lemma one_exp_pos : 0 <= one_exp.
-Proof.
-  unfold one_exp. assert (ln (1 - epse) <= 0); [|lra].
-  destruct (Req_dec epse 0) as [->|]; [rewrite Rminus_0_r, ln_1; lra|].
-  rewrite <- ln_1. left; apply ln_increasing; lra.
-Qed.
 Lemma down_is_exp c : down epse c = exp (- (INR c * one_exp)).
 Proof.
   unfold one_exp. induction c as [|c IH].
