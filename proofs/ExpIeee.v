@@ -270,22 +270,23 @@ Proof.
 Qed.
 Ltac held_now := repeat apply conj; simpl; lia.
 Ltac sized := unfold value; simpl; apply Rabs_le; lra.
+(* twin_is at one width: what it asks, from the constants' values, red_spec and k_range. *)
+Ltac twin Hp He least_n red_spec k_range :=
+  apply (twin_is _ _ Hp He ltac:(lia) ltac:(lia)) with (low := least_n);
+  try lia; try reflexivity;
+  [ held_now
+  | cbn [map]; repeat (apply List.Forall_cons; [split; [held_now|sized]|]); apply List.Forall_nil
+  | sized
+  | split; [|split]; sized
+  | unfold value; simpl; lra
+  | simpl; lia
+  | intros v Fv Hv; destruct (red_spec v Fv) as (z & h1 & h2 & h3 & _);
+    [ revert Hv; unfold value; simpl; lra
+    | exists z; split; [exact h1|]; split; [exact h2|]; eapply Rle_trans; [exact h3|lra] ]
+  | intros v Hv; apply k_range; revert Hv; unfold value; simpl; lra ].
 Theorem twin_exp32 (x : b32) : is_finite x = true -> B2R x <= 0 ->
   is_finite (Twin.exp32 x) = true /\ B2R (Twin.exp32 x) = Exp32.exp32 (B2R x).
-Proof.
-  apply (twin_is 24 128 Twin.p24 Twin.p128 ltac:(lia) ltac:(lia)) with (low := (-151)%Z);
-    try lia; try reflexivity.
-  - held_now.
-  - cbn [map]. repeat (apply List.Forall_cons; [split; [held_now|sized]|]). apply List.Forall_nil.
-  - sized.
-  - split; [|split]; sized.
-  - unfold value; simpl; lra.
-  - simpl; lia.
-  - intros v Fv Hv. destruct (Exp32.red_spec v Fv) as (z & h1 & h2 & h3 & _).
-    + revert Hv. unfold value; simpl; lra.
-    + exists z. split; [exact h1|]. split; [exact h2|]. eapply Rle_trans; [exact h3|lra].
-  - intros v Hv. apply k_range32. revert Hv. unfold value; simpl; lra.
-Qed.
+Proof. twin Twin.p24 Twin.p128 (-151)%Z Exp32.red_spec k_range32. Qed.
 
 (* ---- binary64 ---- *)
 Notation b64 := (binary_float 53 1024).
@@ -296,20 +297,7 @@ Proof.
 Qed.
 Theorem twin_exp64 (x : b64) : is_finite x = true -> B2R x <= 0 ->
   is_finite (Twin.exp64 x) = true /\ B2R (Twin.exp64 x) = Exp64.exp64 (B2R x).
-Proof.
-  apply (twin_is 53 1024 Twin.p53 Twin.p1024 ltac:(lia) ltac:(lia)) with (low := (-1077)%Z);
-    try lia; try reflexivity.
-  - held_now.
-  - cbn [map]. repeat (apply List.Forall_cons; [split; [held_now|sized]|]). apply List.Forall_nil.
-  - sized.
-  - split; [|split]; sized.
-  - unfold value; simpl; lra.
-  - simpl; lia.
-  - intros v Fv Hv. destruct (Exp64.red_spec v Fv) as (z & h1 & h2 & h3 & _).
-    + revert Hv. unfold value; simpl; lra.
-    + exists z. split; [exact h1|]. split; [exact h2|]. eapply Rle_trans; [exact h3|lra].
-  - intros v Hv. apply k_range64. revert Hv. unfold value; simpl; lra.
-Qed.
+Proof. twin Twin.p53 Twin.p1024 (-1077)%Z Exp64.red_spec k_range64. Qed.
 
 (* ---- the capstones for the program itself: nothing is asked of the exponential ---- *)
 Section Shipped.
