@@ -119,11 +119,6 @@ Proof.
   destruct a as [[x|] l u], b as [[y|] l' u']; unfold wf; simpl; intros H;
     try discriminate; split; lra.
 Qed.
-Lemma update_wf a e : wf (update a e).
-Proof.
-  destruct a as [[x|] l u], e as [[y|] v]; unfold wf; simpl; intros H;
-    try discriminate; split; lra.
-Qed.
 
 Lemma merge_l a b :
   oexp (sm (merge a b)) * sl (merge a b) = oexp (sm a) * sl a + oexp (sm b) * sl b.
@@ -208,7 +203,6 @@ Proof.
   intros ->. apply (H eq_refl (s, v)); auto.
 Qed.
 
-Lemma direct_m L : sm (direct L) = lmax L. Proof. reflexivity. Qed.
 Theorem direct_l L : oexp (sm (direct L)) * sl (direct L) = esum L.
 Proof. apply wsum_oexp. apply lmax_none. Qed.
 Theorem direct_u L : oexp (sm (direct L)) * su (direct L) = evsum L.

@@ -7,9 +7,14 @@
    between 0 and 1, and 1 at 0.  SPDX-License-Identifier: MIT *)
 From Coq Require Import Reals ZArith List Lra Lia Psatz.
 From Flocq Require Import Core Relative Mult_error.
+From Interval Require Import Tactic.
 From Gappa Require Import Gappa_library.
 Require Import Sums ExpScale.
 Local Open Scope R_scope.
+
+Lemma exp_rng t : -0.34671 <= t <= 0.34671 -> 0.7 <= exp t <= 1.4145.
+Proof. intros H. split; interval with (i_prec 64). Qed.
+Lemma exp_38 : exp (-3/8) < 0.7. Proof. interval with (i_prec 64). Qed.
 
 Section Exp.
 Variables emin prec : Z.
@@ -42,7 +47,6 @@ Hypothesis red_far : forall x, F x -> least <= x <= -5/16 ->
   IZR low <= n_of x <= 0 /\ (exists z, n_of x = IZR z) /\ Rabs (r_of x) <= 0.3467 /\
   Rabs (r_of x - (x - n_of x * ln 2)) <= d.
 Hypothesis k_near : forall x, F x -> -5/16 <= x <= 0 -> k_of x = shift.
-Hypothesis exp_rng : forall t, -0.34671 <= t <= 0.34671 -> 0.7 <= exp t <= 1.4145.
 Hypothesis y_neg : forall r ER, F r -> -0.3467 <= r <= d -> 0 < ER -> Rabs (exp r / ER - 1) <= near ->
   Rabs (y_of r - ER) <= 31 * bpow radix2 (- prec - 5) /\
   exists e, Rabs e <= 23 * bpow radix2 (- prec - 4) /\ y_of r = ER * (1 + e).
@@ -50,7 +54,6 @@ Hypothesis y_pos : forall r ER, F r -> - d <= r <= 0.3467 -> 0 < ER -> Rabs (exp
   Rabs (y_of r - ER) <= 15 * bpow radix2 (- prec - 3) /\
   exists e, Rabs e <= 23 * bpow radix2 (- prec - 4) /\ y_of r = ER * (1 + e).
 Hypothesis q1_pos : forall r, -3/8 <= r <= 0 -> 0 <= rnd (q_of r * r + 1).
-Hypothesis exp_38 : exp (-3/8) < 0.7.
 Hypothesis low_rng : (low <= 0 /\ emin + prec <= low + back)%Z.
 Hypothesis F_least : F least.
 Hypothesis least_rng : least <= -5/16 /\ least <= normal.
@@ -253,7 +256,7 @@ Proof.
     + simpl. rewrite Rmult_1_r, Y0 by auto. apply y_le_1; auto.
       replace (x - 0 * ln 2) with x in HER by ring. split; [|lra].
       destruct (Rle_dec (-3/8) x) as [|C]; [auto|]. exfalso.
-      assert (exp x <= exp (-3/8)) by (apply exp_le; lra). lra.
+      assert (exp x <= exp (-3/8)) by (apply exp_le; lra). pose proof exp_38. lra.
     + assert (bpow radix2 z <= bpow radix2 (-1)) by (apply bpow_le; lia). simpl in *. nra.
 Qed.
 Definition shared := conj red_spec (conj computed_error (conj computed_relative (conj computed_ulp

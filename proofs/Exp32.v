@@ -43,17 +43,16 @@ Proof.
 Qed.
 Lemma exp_near d : Rabs d <= 1.5e-8 -> Rabs (exp d - 1) <= 1.51e-8.
 Proof. intros H. interval with (i_bisect d, i_taylor d, i_prec 64). Qed.
-Lemma exp_rng d : -0.34671 <= d <= 0.34671 -> 0.7 <= exp d <= 1.4145.
-Proof. intros H. split; interval with (i_prec 64). Qed.
 Lemma ln2_split : Rabs (ln 2 + NHI + NLO) <= bpow radix2 (-50).
 Proof. rewrite !f2R. cbn [bpow]. interval with (i_prec 90). Qed.
 
 (* ---- reduction ---- *)
-Lemma red_far x : F x -> -104 <= x <= -5/16 ->
+Lemma least_is : float2R LEAST_32 = -104. Proof. rewrite f2R. simpl. lra. Qed.
+Lemma red_far x : F x -> float2R LEAST_32 <= x <= -5/16 ->
   -151 <= n_of x <= 0 /\ (exists z, n_of x = IZR z) /\ Rabs (r_of x) <= 0.3467 /\
   Rabs (r_of x - (x - n_of x * ln 2)) <= 1.5e-8.
 Proof.
-  intros Fx Hx. pose proof ln2_split as HL. apply Rabs_le_inv in HL.
+  rewrite least_is. intros Fx Hx. pose proof ln2_split as HL. apply Rabs_le_inv in HL.
   assert (Nz : L2E <> 0) by (rewrite f2R; simpl; lra).
   assert (G : exp32_red_gappa.s1 x (ln 2) -> False).
   { apply exp32_red_gappa.l1; try ring; change (Float1 1) with 1; field; exact Nz. }
@@ -106,7 +105,6 @@ Proof.
 Qed.
 
 (* ---- the ends of the range ---- *)
-Lemma least_is : float2R LEAST_32 = -104. Proof. rewrite f2R. simpl. lra. Qed.
 Lemma F_least : F (float2R LEAST_32).
 Proof.
   apply generic_format_FLT. exists (Defs.Float radix2 (Fnum LEAST_32) (Fexp LEAST_32)); simpl; try lia.
@@ -118,19 +116,12 @@ Lemma least_ok : exp (float2R LEAST_32) * (1 + 1 / 10000000) < bpow radix2 (-149
 Proof. rewrite least_is. cbn [bpow]. interval with (i_prec 80). Qed.
 Lemma normal_ok : 1.4145 * bpow radix2 (-149 + 24 - 1) < exp (-86).
 Proof. cbn [bpow]. interval with (i_prec 64). Qed.
-Lemma exp_38 : exp (-3/8) < 0.7. Proof. interval with (i_prec 64). Qed.
-Lemma d_small : 0 <= 1.5e-8 <= / 1000000. Proof. lra. Qed.
-(* The same, up to how the least argument is written. *)
-Lemma red_far' x : F x -> float2R LEAST_32 <= x <= -5/16 ->
-  IZR (-151) <= n_of x <= 0 /\ (exists z, n_of x = IZR z) /\ Rabs (r_of x) <= 0.3467 /\
-  Rabs (r_of x - (x - n_of x * ln 2)) <= 1.5e-8.
-Proof. rewrite least_is. apply red_far. Qed.
 
 (* ---- the theorems of Exp.v ---- *)
 Definition tiny := bpow radix2 (-149 - 1).
 Definition shared := Exp.shared (-149) 24 ltac:(lia) ltac:(lia) L2E NHI NLO SHIFT (float2R LEAST_32)
-  (float2R c6_32) rest (- Fexp BACK_32) (-151) (-86) (1.5e-8) (1.51e-8) d_small exp_near red_far' k_near
-  exp_rng y_neg y_pos q1_pos exp_38 ltac:(simpl; lia) F_least least_rng least_ok normal_ok.
+  (float2R c6_32) rest (- Fexp BACK_32) (-151) (-86) (1.5e-8) (1.51e-8) ltac:(lra) exp_near red_far k_near
+  y_neg y_pos q1_pos ltac:(simpl; lia) F_least least_rng least_ok normal_ok.
 Lemma red_spec x : F x -> -104 <= x <= 0 -> exists z : Z, n_of x = IZR z /\ (-151 <= z <= 0)%Z /\
   Rabs (r_of x) <= 0.3467 /\ Rabs (r_of x - (x - IZR z * ln 2)) <= 1.5e-8 /\
   (z = 0%Z -> r_of x = x).

@@ -46,17 +46,16 @@ Proof.
 Qed.
 Lemma exp_near d : Rabs d <= 2.79e-17 -> Rabs (exp d - 1) <= 2.795e-17.
 Proof. intros H. interval with (i_bisect d, i_taylor d, i_prec 150). Qed.
-Lemma exp_rng d : -0.34671 <= d <= 0.34671 -> 0.7 <= exp d <= 1.4145.
-Proof. intros H. split; interval with (i_prec 64). Qed.
 Lemma ln2_split : Rabs (ln 2 + NHI + NLO) <= bpow radix2 (-108).
 Proof. rewrite !f2R. cbn [bpow]. interval with (i_prec 160). Qed.
 
 (* ---- reduction ---- *)
-Lemma red_far x : F x -> -746 <= x <= -5/16 ->
+Lemma least_is : float2R LEAST_64 = -746. Proof. rewrite f2R. simpl. lra. Qed.
+Lemma red_far x : F x -> float2R LEAST_64 <= x <= -5/16 ->
   -1077 <= n_of x <= 0 /\ (exists z, n_of x = IZR z) /\ Rabs (r_of x) <= 0.3467 /\
   Rabs (r_of x - (x - n_of x * ln 2)) <= 2.79e-17.
 Proof.
-  intros Fx Hx. pose proof ln2_split as HL. apply Rabs_le_inv in HL.
+  rewrite least_is. intros Fx Hx. pose proof ln2_split as HL. apply Rabs_le_inv in HL.
   assert (Nz : L2E <> 0) by (rewrite f2R; simpl; lra).
   assert (G : exp64_red_gappa.s1 x (ln 2) -> False).
   { apply exp64_red_gappa.l1; try ring; change (Float1 1) with 1; field; exact Nz. }
@@ -109,7 +108,6 @@ Proof.
 Qed.
 
 (* ---- the ends of the range ---- *)
-Lemma least_is : float2R LEAST_64 = -746. Proof. rewrite f2R. simpl. lra. Qed.
 Lemma F_least : F (float2R LEAST_64).
 Proof.
   apply generic_format_FLT. exists (Defs.Float radix2 (Fnum LEAST_64) (Fexp LEAST_64)); simpl; try lia.
@@ -121,19 +119,12 @@ Lemma least_ok : exp (float2R LEAST_64) * (1 + 1 / 10000000) < bpow radix2 (-107
 Proof. rewrite least_is. cbn [bpow]. interval with (i_prec 80). Qed.
 Lemma normal_ok : 1.4145 * bpow radix2 (-1074 + 53 - 1) < exp (-708).
 Proof. cbn [bpow]. interval with (i_prec 64). Qed.
-Lemma exp_38 : exp (-3/8) < 0.7. Proof. interval with (i_prec 64). Qed.
-Lemma d_small : 0 <= 2.79e-17 <= / 1000000. Proof. lra. Qed.
-(* The same, up to how the least argument is written. *)
-Lemma red_far' x : F x -> float2R LEAST_64 <= x <= -5/16 ->
-  IZR (-1077) <= n_of x <= 0 /\ (exists z, n_of x = IZR z) /\ Rabs (r_of x) <= 0.3467 /\
-  Rabs (r_of x - (x - n_of x * ln 2)) <= 2.79e-17.
-Proof. rewrite least_is. apply red_far. Qed.
 
 (* ---- the theorems of Exp.v ---- *)
 Definition tiny := bpow radix2 (-1074 - 1).
 Definition shared := Exp.shared (-1074) 53 ltac:(lia) ltac:(lia) L2E NHI NLO SHIFT (float2R LEAST_64)
-  (float2R c13_64) rest (- Fexp BACK_64) (-1077) (-708) (2.79e-17) (2.795e-17) d_small exp_near red_far' k_near
-  exp_rng y_neg y_pos q1_pos exp_38 ltac:(simpl; lia) F_least least_rng least_ok normal_ok.
+  (float2R c13_64) rest (- Fexp BACK_64) (-1077) (-708) (2.79e-17) (2.795e-17) ltac:(lra) exp_near red_far k_near
+  y_neg y_pos q1_pos ltac:(simpl; lia) F_least least_rng least_ok normal_ok.
 Lemma red_spec x : F x -> -746 <= x <= 0 -> exists z : Z, n_of x = IZR z /\ (-1077 <= z <= 0)%Z /\
   Rabs (r_of x) <= 0.3467 /\ Rabs (r_of x - (x - IZR z * ln 2)) <= 2.79e-17 /\
   (z = 0%Z -> r_of x = x).

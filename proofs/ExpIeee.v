@@ -70,11 +70,9 @@ Lemma fl_le r e : (emin <= e <= emax - prec - 1)%Z -> Rabs r <= bpow radix2 e ->
 Proof.
   intros H Hr. apply (abs_fl_le emin prec (fun x => negb (Z.even x)) Hp); auto. now apply F_power.
 Qed.
-Lemma fits_in r k : (0 <= k < emax)%Z -> Rabs r <= bpow radix2 k -> fits emax r.
-Proof. intros Hk Hr. exists k. auto. Qed.
 Lemma is_fma1 x y z a b c k : is x a -> is y b -> is z c -> (0 <= k < emax)%Z ->
   Rabs (a * b + c) <= bpow radix2 k -> is (fma x y z) (rnd (a * b + c)).
-Proof. intros. apply (is_fma prec emax Hp He); auto. now apply (fits_in _ k). Qed.
+Proof. intros. apply (is_fma prec emax Hp He); auto. now apply (fits_in emax _ k). Qed.
 
 (* ---- what is asked of the constants, and of the program over the real numbers ---- *)
 Variable low : Z.
@@ -198,7 +196,7 @@ Proof.
     apply Rle_trans with (1024 * 2 + bpow radix2 prec); [|lra].
     apply Rabs_plus_le; [now apply Rabs_mult_le|apply Rabs_le; lra]. }
   assert (Hn : is (n_twin x) (n_of v)).
-  { apply (is_sub prec emax Hp He); auto. apply (fits_in _ (prec + 1)); [lia|]. rewrite P1.
+  { apply (is_sub prec emax Hp He); auto. apply (fits_in emax _ (prec + 1)); [lia|]. rewrite P1.
     apply Rabs_le. lra. }
   destruct (reduced v Fv Hv) as (z & En & Hz & Hr).
   assert (Bz : Rabs (n_of v) <= 2048).
@@ -231,8 +229,8 @@ Proof.
     rewrite Rabs_pos_eq by apply bpow_ge_0. apply bpow_le. lia. }
   assert (B2 : Rabs (rnd (w * bpow radix2 (z - b))) <= bpow radix2 (2 + - b)) by (apply fl_le; auto; lia).
   apply (is_mul prec emax Hp He); auto.
-  - apply (is_mul prec emax Hp He); auto. apply (fits_in _ (2 + - b)); auto. lia.
-  - apply (fits_in _ 2); [lia|]. replace (bpow radix2 2) with (bpow radix2 (2 + - b + b)) by (f_equal; lia).
+  - apply (is_mul prec emax Hp He); auto. apply (fits_in emax _ (2 + - b)); auto. lia.
+  - apply (fits_in emax _ 2); [lia|]. replace (bpow radix2 2) with (bpow radix2 (2 + - b + b)) by (f_equal; lia).
     rewrite bpow_plus. apply Rabs_mult_le; auto. rewrite Rabs_pos_eq by apply bpow_ge_0. lra.
 Qed.
 
@@ -272,22 +270,23 @@ Proof.
 Qed.
 Ltac held_now := repeat apply conj; simpl; lia.
 Ltac sized := unfold value; simpl; apply Rabs_le; lra.
+(* twin_is at one width: what it asks, from the constants' values, red_spec and k_range. *)
+Ltac twin Hp He least_n red_spec k_range :=
+  apply (twin_is _ _ Hp He ltac:(lia) ltac:(lia)) with (low := least_n);
+  try lia; try reflexivity;
+  [ held_now
+  | cbn [map]; repeat (apply List.Forall_cons; [split; [held_now|sized]|]); apply List.Forall_nil
+  | sized
+  | split; [|split]; sized
+  | unfold value; simpl; lra
+  | simpl; lia
+  | intros v Fv Hv; destruct (red_spec v Fv) as (z & h1 & h2 & h3 & _);
+    [ revert Hv; unfold value; simpl; lra
+    | exists z; split; [exact h1|]; split; [exact h2|]; eapply Rle_trans; [exact h3|lra] ]
+  | intros v Hv; apply k_range; revert Hv; unfold value; simpl; lra ].
 Theorem twin_exp32 (x : b32) : is_finite x = true -> B2R x <= 0 ->
   is_finite (Twin.exp32 x) = true /\ B2R (Twin.exp32 x) = Exp32.exp32 (B2R x).
-Proof.
-  apply (twin_is 24 128 Twin.p24 Twin.p128 ltac:(lia) ltac:(lia)) with (low := (-151)%Z);
-    try lia; try reflexivity.
-  - held_now.
-  - cbn [map]. repeat (apply List.Forall_cons; [split; [held_now|sized]|]). apply List.Forall_nil.
-  - sized.
-  - split; [|split]; sized.
-  - unfold value; simpl; lra.
-  - simpl; lia.
-  - intros v Fv Hv. destruct (Exp32.red_spec v Fv) as (z & h1 & h2 & h3 & _).
-    + revert Hv. unfold value; simpl; lra.
-    + exists z. split; [exact h1|]. split; [exact h2|]. eapply Rle_trans; [exact h3|lra].
-  - intros v Hv. apply k_range32. revert Hv. unfold value; simpl; lra.
-Qed.
+Proof. twin Twin.p24 Twin.p128 (-151)%Z Exp32.red_spec k_range32. Qed.
 
 (* ---- binary64 ---- *)
 Notation b64 := (binary_float 53 1024).
@@ -298,20 +297,7 @@ Proof.
 Qed.
 Theorem twin_exp64 (x : b64) : is_finite x = true -> B2R x <= 0 ->
   is_finite (Twin.exp64 x) = true /\ B2R (Twin.exp64 x) = Exp64.exp64 (B2R x).
-Proof.
-  apply (twin_is 53 1024 Twin.p53 Twin.p1024 ltac:(lia) ltac:(lia)) with (low := (-1077)%Z);
-    try lia; try reflexivity.
-  - held_now.
-  - cbn [map]. repeat (apply List.Forall_cons; [split; [held_now|sized]|]). apply List.Forall_nil.
-  - sized.
-  - split; [|split]; sized.
-  - unfold value; simpl; lra.
-  - simpl; lia.
-  - intros v Fv Hv. destruct (Exp64.red_spec v Fv) as (z & h1 & h2 & h3 & _).
-    + revert Hv. unfold value; simpl; lra.
-    + exists z. split; [exact h1|]. split; [exact h2|]. eapply Rle_trans; [exact h3|lra].
-  - intros v Hv. apply k_range64. revert Hv. unfold value; simpl; lra.
-Qed.
+Proof. twin Twin.p53 Twin.p1024 (-1077)%Z Exp64.red_spec k_range64. Qed.
 
 (* ---- the capstones for the program itself: nothing is asked of the exponential ---- *)
 Section Shipped.

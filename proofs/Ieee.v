@@ -135,9 +135,7 @@ Proof.
 Qed.
 Lemma is_zero : is zero 0. Proof. split; reflexivity. Qed.
 Lemma is_one : is one 1. Proof. split; [apply is_finite_Bone|apply Bone_correct]. Qed.
-Lemma fits_le r r' : Rabs r <= Rabs r' -> fits r' -> fits r.
-Proof. intros H (e & He & Hr). exists e. split; auto. lra. Qed.
-Lemma fits_sum r k : (0 <= k < emax)%Z -> Rabs r <= bpow radix2 k -> fits r.
+Lemma fits_in r k : (0 <= k < emax)%Z -> Rabs r <= bpow radix2 k -> fits r.
 Proof. intros Hk Hr. exists k. auto. Qed.
 Lemma is_clean b r : is b r -> is (bclean b) r.
 Proof.
@@ -280,8 +278,6 @@ Proof.
 Qed.
 Lemma okrow_app x y : (forall e, In e (bkeys y) -> In e (bkeys x)) -> okrow x -> okrow y.
 Proof. intros H Hx e He. apply Hx, H, He. Qed.
-Lemma len_rprog x : len (rprog x) = length (bkeys x).
-Proof. now rewrite keys_rprog, map_length. Qed.
 Lemma key_le_m x e : In e (bkeys x) -> val (fst e) <= fm (rprog x).
 Proof.
   intros He. apply (fm_ub emin prec choice fexpf same (rprog x) (relt e)).

@@ -142,8 +142,6 @@ Proof.
   apply (near_error N 0 (exps (on t)) c); auto. rewrite <- (Rmult_1_r (a t)).
   apply within_two; [|apply within_1; lra]. eapply within_weaken; [auto| |exact h3]. lia.
 Qed.
-Lemma own_le1 t : In t W -> (own (on t) <= 1)%nat -> within epsp (own (on t)) 1.
-Proof. intros _ _. apply (within_weaken epsp 0); auto; try lia. apply within_1; lra. Qed.
 Hypothesis own1 : Forall (fun p => own p <= 1)%nat (map on W).
 Lemma term_u t : In t W -> Rabs (w t * b t - exp (score t - m))
   <= (Hi N 1 c * exp ((1 - epsa) * (score t - m)) - exp (score t - m))

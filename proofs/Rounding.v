@@ -66,8 +66,6 @@ Proof.
 Qed.
 Lemma within_abs e n x : 0 <= e < 1 -> within e n x -> Rabs x <= up e n.
 Proof. intros He [h1 h2]. pose proof (down_rng e n He). rewrite Rabs_pos_eq; lra. Qed.
-Lemma within_pos e n x : 0 <= e < 1 -> within e n x -> 0 < x.
-Proof. intros He [h1 h2]. pose proof (down_rng e n He). lra. Qed.
 
 Section Model.
 (* eps: + - * / fma;  epsa: the argument of exp;  epse, etae: exp, relative and absolute;

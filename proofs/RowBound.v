@@ -49,12 +49,6 @@ Proof.
   rewrite !Rmult_1_l in H. apply Rabs_le. lra.
 Qed.
 
-Lemma one_exp_pos : 0 <= one_exp.
-Proof.
-  unfold one_exp. assert (ln (1 - epse) <= 0); [|lra].
-  destruct (Req_dec epse 0) as [->|]; [rewrite Rminus_0_r, ln_1; lra|].
-  rewrite <- ln_1. left; apply ln_increasing; lra.
-Qed.
 Lemma down_is_exp c : down epse c = exp (- (INR c * one_exp)).
 Proof.
   unfold one_exp. induction c as [|c IH].
@@ -217,6 +211,13 @@ Qed.
 
 (* Theorem A* for a computed row: W0 is W- = sum p e^-E, x certifies R+ (or, of -v, -R-), and each
    private part is the smaller of its two estimates.  One side of it, for v or -v. *)
+Let W0 := sumf (fun z => p z * exp (- E z)) Z.
+Let Tu := Rmin (sumf (fun z => p z * exp (E z) * (S_of z * Rabs (v_of z))) Z / W0).
+Let Tl := Rmin (sumf (fun z => p z * exp (E z) * R_of z) Z / W0).
+Let U := sumf (fun z => D_of z * S_of z * Rabs (v_of z)) Z
+  + Rabs o * sumf (fun z => D_of z * R_of z) Z
+  + sumf (fun z => D_of z * Rabs (v_of z - o)) Z + Eu + Rabs o * El.
+Let Ul := sumf (fun z => D_of z * (1 + R_of z)) Z + El.
 Section Side.
 Variables (side : judged -> R) (u' o' : R).
 Hypothesis side_v : forall z, Rabs (side z) = Rabs (v_of z).
@@ -225,20 +226,13 @@ Hypothesis side_o : Rabs o' = Rabs o.
 Hypothesis side_u : forall (Y : list item) f, Rabs (u - sumf (fun y => f y * v_of (zj y)) Y) <= Eu ->
   Rabs (u' - sumf (fun y => f y * side (zj y)) Y) <= Eu.
 Lemma one_side x Rm Sm :
-  let W0 := sumf (fun z => p z * exp (- E z)) Z in
-  let Tu := Rmin (sumf (fun z => p z * exp (E z) * (S_of z * Rabs (v_of z))) Z / W0) Sm in
-  let Tl := Rmin (sumf (fun z => p z * exp (E z) * R_of z) Z / W0) Rm in
-  let U := sumf (fun z => D_of z * S_of z * Rabs (v_of z)) Z
-    + Rabs o * sumf (fun z => D_of z * R_of z) Z
-    + sumf (fun z => D_of z * Rabs (v_of z - o)) Z + Eu + Rabs o * El in
-  let Ul := sumf (fun z => D_of z * (1 + R_of z)) Z + El in
   (forall z, In z Z -> R_of z <= Rm) -> (forall z, In z Z -> S_of z * Rabs (v_of z) <= Sm) ->
   o' <= x ->
   sumf (fun z => p z * (if Rlt_dec x (side z) then exp (E z) else exp (- E z)) * (side z - x)) Z <= 0 ->
   Ul / W0 < 1 - Rm ->
-  u' / l - o' <= (x - o' + Tu + Rabs o * Tl + U / W0) / (1 - Rm - Ul / W0).
+  u' / l - o' <= (x - o' + Tu Sm + Rabs o * Tl Rm + U / W0) / (1 - Rm - Ul / W0).
 Proof.
-  intros W0 Tu Tl U Ul HRm HSm Hx Hcert HU.
+  intros HRm HSm Hx Hcert HU.
   destruct items as (Y & HY & h1 & h2 & h3 & h4 & h5 & h6).
   assert (w0 : 0 < W0).
   { unfold W0. destruct Z as [|z Z']; [tauto|]. apply Rplus_lt_le_0_compat.
@@ -254,7 +248,7 @@ Proof.
   assert (ppos : forall y, In y Y -> 0 <= p (zj y)) by (intros; left; apply exp_pos).
   assert (wY : sumf (fun y => p (zj y) * exp (- E (zj y))) Y = W0)
     by exact (to_Z (fun z => p z * exp (- E z)) Y HY).
-  assert (TuY : sumf (fun y => snd y * (S_of (zj y) * Rabs (v_of (zj y)))) Y <= Tu * sumf snd Y).
+  assert (TuY : sumf (fun y => snd y * (S_of (zj y) * Rabs (v_of (zj y)))) Y <= Tu Sm * sumf snd Y).
   { unfold Tu, Rmin. destruct Rle_dec.
     - pose proof (mean_by_weights Y (fun y => p (zj y)) snd (fun y => E (zj y)) ppos h1
         (fun y => S_of (zj y) * Rabs (v_of (zj y)))) as Q.
@@ -263,7 +257,7 @@ Proof.
       apply Q; auto. intros y Hy. apply Rmult_le_pos; auto using Rabs_pos.
     - apply (mean_by_max Y (fun y => p (zj y)) snd (fun y => E (zj y)) ppos h1).
       intros y Hy. apply HSm. eauto using in_Z. }
-  assert (TlY : sumf (fun y => snd y * R_of (zj y)) Y <= Tl * sumf snd Y).
+  assert (TlY : sumf (fun y => snd y * R_of (zj y)) Y <= Tl Rm * sumf snd Y).
   { unfold Tl, Rmin. destruct Rle_dec.
     - pose proof (mean_by_weights Y (fun y => p (zj y)) snd (fun y => E (zj y)) ppos h1
         (fun y => R_of (zj y))) as Q.
@@ -276,23 +270,23 @@ Proof.
   { intros f Hf. apply le_div_r; auto. rewrite Rmult_0_l.
     rewrite <- (to_Z (fun z => p z * exp (E z) * f z) Y HY). apply sumf_nonneg. intros y Hy.
     apply Rmult_le_pos; auto. left; apply Rmult_lt_0_compat; apply exp_pos. }
-  assert (Tu0 : 0 <= Tu).
+  assert (Tu0 : 0 <= Tu Sm).
   { apply Rmin_glb; [apply (Q0 (fun z => S_of z * Rabs (v_of z)))|].
     - intros y Hy. apply Rmult_le_pos; auto using Rabs_pos.
     - eapply Rle_trans; [|apply (HSm (zj y0)); eauto using in_Z].
       apply Rmult_le_pos; auto using Rabs_pos. }
-  assert (Tl0 : 0 <= Tl).
+  assert (Tl0 : 0 <= Tl Rm).
   { apply Rmin_glb; [now apply (Q0 R_of)|]. eapply Rle_trans; [apply (R0 y0 Hy0)|].
     apply HRm. eauto using in_Z. }
   apply side_u in h6.
-  assert (TuY' : sumf (fun y => snd y * (S_of (zj y) * Rabs (side (zj y)))) Y <= Tu * sumf snd Y).
+  assert (TuY' : sumf (fun y => snd y * (S_of (zj y) * Rabs (side (zj y)))) Y <= Tu Sm * sumf snd Y).
   { rewrite (sumf_ext _ (fun y => snd y * (S_of (zj y) * Rabs (v_of (zj y))))); auto.
     intros y _. now rewrite side_v. }
   pose proof (theorem_A_star Y (fun y => p (zj y)) snd (fun y => w (tm y) - snd y)
     (fun y => E (zj y)) (fun y => R_of (zj y)) (fun y => S_of (zj y)) (fun y => D_of (zj y))
     (fun y => side (zj y)) (fun y => a (tm y)) (fun y => b (tm y)) l u' El Eu
     ppos h1 h2 h3 h4 h5 h6 o') as T.
-  specialize (T ltac:(intros y Hy; apply R_le1; eauto using in_Z) Tu Tl Rm TuY' TlY
+  specialize (T ltac:(intros y Hy; apply R_le1; eauto using in_Z) (Tu Sm) (Tl Rm) Rm TuY' TlY
     ltac:(intros y Hy; apply HRm; eauto using in_Z) Tu0 Tl0 x W0 Hx).
   cbv beta in T.
   rewrite (sumf_ext (fun y => D_of (zj y) * S_of (zj y) * Rabs (side (zj y)))
@@ -310,36 +304,22 @@ Proof.
 Qed.
 End Side.
 Theorem row_theorem_A_star x Rm Sm :
-  let W0 := sumf (fun z => p z * exp (- E z)) Z in
-  let Tu := Rmin (sumf (fun z => p z * exp (E z) * (S_of z * Rabs (v_of z))) Z / W0) Sm in
-  let Tl := Rmin (sumf (fun z => p z * exp (E z) * R_of z) Z / W0) Rm in
-  let U := sumf (fun z => D_of z * S_of z * Rabs (v_of z)) Z
-    + Rabs o * sumf (fun z => D_of z * R_of z) Z
-    + sumf (fun z => D_of z * Rabs (v_of z - o)) Z + Eu + Rabs o * El in
-  let Ul := sumf (fun z => D_of z * (1 + R_of z)) Z + El in
   (forall z, In z Z -> R_of z <= Rm) -> (forall z, In z Z -> S_of z * Rabs (v_of z) <= Sm) ->
   o <= x ->
   sumf (fun z => p z * (if Rlt_dec x (v_of z) then exp (E z) else exp (- E z)) * (v_of z - x)) Z <= 0 ->
   Ul / W0 < 1 - Rm ->
-  u / l - o <= (x - o + Tu + Rabs o * Tl + U / W0) / (1 - Rm - Ul / W0).
+  u / l - o <= (x - o + Tu Sm + Rabs o * Tl Rm + U / W0) / (1 - Rm - Ul / W0).
 Proof.
   intros. apply (one_side v_of u o); auto.
 Qed.
 Theorem row_theorem_A_star_lower x Rm Sm :
-  let W0 := sumf (fun z => p z * exp (- E z)) Z in
-  let Tu := Rmin (sumf (fun z => p z * exp (E z) * (S_of z * Rabs (v_of z))) Z / W0) Sm in
-  let Tl := Rmin (sumf (fun z => p z * exp (E z) * R_of z) Z / W0) Rm in
-  let U := sumf (fun z => D_of z * S_of z * Rabs (v_of z)) Z
-    + Rabs o * sumf (fun z => D_of z * R_of z) Z
-    + sumf (fun z => D_of z * Rabs (v_of z - o)) Z + Eu + Rabs o * El in
-  let Ul := sumf (fun z => D_of z * (1 + R_of z)) Z + El in
   (forall z, In z Z -> R_of z <= Rm) -> (forall z, In z Z -> S_of z * Rabs (v_of z) <= Sm) ->
   x <= o ->
   sumf (fun z => p z * (if Rlt_dec (v_of z) x then exp (E z) else exp (- E z)) * (x - v_of z)) Z <= 0 ->
   Ul / W0 < 1 - Rm ->
-  o - u / l <= (o - x + Tu + Rabs o * Tl + U / W0) / (1 - Rm - Ul / W0).
+  o - u / l <= (o - x + Tu Sm + Rabs o * Tl Rm + U / W0) / (1 - Rm - Ul / W0).
 Proof.
-  intros W0 Tu Tl U Ul HRm HSm Hx Hcert HU.
+  intros HRm HSm Hx Hcert HU.
   replace (o - u / l) with (- u / l - - o) by (unfold Rdiv; ring).
   replace (o - x) with (- x - - o) by ring.
   apply (one_side (fun z => - v_of z) (- u) (- o)) with (x := - x); auto; try lra.

@@ -36,7 +36,6 @@ Context {A : Type}.
 Implicit Types (f g : A -> R) (L : list A).
 Definition sumf f L : R := fold_right (fun e r => f e + r) 0 L.
 
-Lemma sumf_nil f : sumf f [] = 0. Proof. reflexivity. Qed.
 Lemma sumf_cons f e L : sumf f (e :: L) = f e + sumf f L. Proof. reflexivity. Qed.
 Lemma sumf_app f L L' : sumf f (L ++ L') = sumf f L + sumf f L'.
 Proof. induction L as [|e L IH]; simpl; [ring|]. rewrite IH; ring. Qed.

@@ -14,11 +14,9 @@ Section Twin.
 Variables prec emax : Z.
 Context (Hp : Prec_gt_0 prec) (He : Prec_lt_emax prec emax).
 Notation bf := (binary_float prec emax).
-Notation add := (badd prec emax Hp He).
 Notation sub := (bsub prec emax Hp He).
 Notation mul := (bmul prec emax Hp He).
 Notation fma := (bfma prec emax Hp He).
-Notation div := (bdiv prec emax Hp He).
 Definition number (m e : Z) : bf := binary_normalize prec emax Hp He mode_NE m e false.
 Definition zero : bf := B754_zero false.
 Definition power (e : Z) : bf := number 1 e.
@@ -66,15 +64,12 @@ Variables prec emax : Z.
 Context (Hp : Prec_gt_0 prec) (He : Prec_lt_emax prec emax).
 Notation bf := (binary_float prec emax).
 Variable exp : bf -> bf.
-Notation add := (badd prec emax Hp He).
-Notation mul := (bmul prec emax Hp He).
 Notation fma := (bfma prec emax Hp He).
 Notation div := (bdiv prec emax Hp He).
 Notation larger := (blarger prec emax).
 Notation clean := (bclean prec emax Hp He).
 Notation worth := (bworth prec emax Hp He exp).
 Notation take := (btake prec emax Hp He).
-Notation join := (bjoin prec emax Hp He).
 Definition row := (bf * bf * bf)%type.
 (* at_row_push: a tile of one key. *)
 Definition push (x : row) (s v : bf) : row := let '(mx, lx, ux) := x in
@@ -89,8 +84,7 @@ Definition take2 (x : row) (s v s' v' : bf) : row := let '(mx, lx, ux) := x in
 Definition merge (x y : row) : row :=
   let '(mx, lx, ux) := x in let '(my, ly, uy) := y in
   if same prec emax ly (B754_zero false) then x
-  else if same prec emax lx (B754_zero false) then
-    let m := my in (m, ly, uy)
+  else if same prec emax lx (B754_zero false) then y
   else brow_merge prec emax Hp He exp x y.
 (* at_out with gain 1. *)
 Definition finish (x : row) : bf := let '(m, l, u) := x in

@@ -1,6 +1,6 @@
 /* at_row.h and at_math.h themselves under Frama-C's EVA: no runtime error (bounds, shifts,
  * uninitialised reads, invalid pointers) on any run of a row over eight keys and four columns,
- * scores and values any finite numbers, hidden rows and sinks included.
+ * scores within 1e4, values within 1e6, hidden rows and sinks included.
  * SPDX-License-Identifier: MIT */
 #include "__fc_builtin.h"
 #include "at_row.h"
