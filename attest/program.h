@@ -120,6 +120,12 @@ struct entry {
     struct at_statistics second; /* with --confidence */
 };
 
+/* The last step's arithmetic in words. */
+static inline const char *held_to(const struct entry *e)
+{
+    return e->ladder ? e->step[e->steps - 1].arith.name : e->held;
+}
+
 struct session {
     const struct options *o;
     struct at_case x;

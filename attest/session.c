@@ -156,10 +156,11 @@ static bool diagnose(struct session *s, struct at_said *said)
         bool fails = e->outcome == AT_FAIL && e->step[e->steps - 1].outcome == AT_FAIL;
         if (!fails || s->o->no_diagnose || s->o->brief)
             continue;
-        const struct at_arith *arith = &e->step[e->steps - 1].arith;
-        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+        struct at_arith arith = e->step[e->steps - 1].arith;
+        arith.name = held_to(e); /* a looser one is named after it */
+        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, &arith, &s->truth, said))
             return false;
-        if (!at_diagnose(&s->x.a, &e->result->got, s->rows, arith, &s->truth, &e->fault))
+        if (!at_diagnose(&s->x.a, &e->result->got, s->rows, &arith, &s->truth, &e->fault))
             return at_say(said, "%s: no memory for the diagnosis", s->x.path);
         e->diagnosed = true;
     }

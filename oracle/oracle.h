@@ -288,7 +288,7 @@ void at_mutant_close(struct at_mutant_run *r);
 /* Which named fault, or which looser arithmetic, explains a failure. Unknown: name is the nearest.
  */
 struct at_diagnosis {
-    char name[80], what[160]; /* a fault, or an arithmetic and how it is written */
+    char name[80], what[300]; /* a fault; or an arithmetic, written as arith->name and a change */
     bool known, arithmetic;
     double ratio;                /* the worst under the looser arithmetic */
     int64_t rows, tried;         /* rows of the sample; kinds of fault */
