@@ -140,6 +140,8 @@ struct session {
     double largest;                /* |v| */
 };
 
+/* Seconds of a clock that is never set. */
+double now(void);
 /* Rows, truth, and a verdict on the results of s->x from s->first on. False: refused. */
 bool session_judge(struct session *s, struct at_said *said);
 /* Rows as the options say; free rows->at. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static double now(void)
+double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
