@@ -133,8 +133,7 @@ static bool take_result(const struct job *job, struct at_case *x, struct at_name
     return true;
 }
 
-/* -- The whole ----------------------------------------------------------------------------------
- */
+/* -- The whole --------------------------------------------------------------------------------- */
 
 int plugin_result(const struct options *o, struct at_case *x, struct at_named *to,
                   struct at_arith *arith, struct at_said *said)

@@ -161,8 +161,7 @@ bool append_profiles(struct session *s, const char *path, struct at_said *said);
 /* Exit status of the entries: FAIL before UNDECIDED before PASS. */
 int session_status(const struct session *s);
 
-/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do -------------------
- */
+/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do ------------------ */
 
 int refuse(const struct at_said *said); /* one line on stderr; MISUSE */
 void print_usage(const char *command);
