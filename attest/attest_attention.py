@@ -33,7 +33,7 @@ def case_file(tensors, about):
         at += data.nbytes
     head = json.dumps(entries).encode().ljust(len(json.dumps(entries)) + 7 & -8)  # aligned: mapped, not read
     for place in ["/dev/shm"] * os.access("/dev/shm", os.W_OK) + [None]:
-        file = tempfile.NamedTemporaryFile(prefix="attest-", suffix=".safetensors", dir=place)
+        file = tempfile.NamedTemporaryFile(prefix=f"attest-{os.getpid()}-", suffix=".safetensors", dir=place)
         try:
             for part in struct.pack("<Q", len(head)), head, *(data for _, _, data in parts.values()):
                 file.write(part)
