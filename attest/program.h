@@ -72,8 +72,6 @@ const struct at_engine *engine_find(const char *name);
 bool arith_parse(const char *text, struct at_arith *to, struct at_said *said);
 /* The words that arith_parse reads back. */
 void arith_text(const struct at_arith *x, char *text, size_t size);
-/* Presets for outputs of a dtype, strictest first; NULL: no more. */
-const struct at_arith *ladder_at(enum at_dtype dtype, int64_t k);
 /* The options' plan over the case's; what is not said stays the engine's choice. */
 void plan_case(const struct options *o, struct at_attention *a);
 /* An engine's result in memory of the case, out and lse of the compute type; false: refused. */

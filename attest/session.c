@@ -108,12 +108,12 @@ static bool judge_ladders(struct session *s, struct at_said *said)
         if (done || n == 8)
             continue;
         seen[n++] = dtype;
-        for (int64_t r = 0; ladder_at(dtype, r); r++) {
-            if (!bound_of(s, ladder_at(dtype, r), said))
+        for (int64_t r = 0; at_arith_ladder(dtype, r); r++) {
+            if (!bound_of(s, at_arith_ladder(dtype, r), said))
                 return false;
             for (int64_t e = 0; e < s->entries; e++)
                 if (s->entry[e].ladder && s->entry[e].result->got.out.dtype == dtype &&
-                    !add_step(s, &s->entry[e], ladder_at(dtype, r), said))
+                    !add_step(s, &s->entry[e], at_arith_ladder(dtype, r), said))
                     return false;
         }
     }
