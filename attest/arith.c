@@ -33,8 +33,3 @@ void arith_text(const struct at_arith *x, char *text, size_t size)
     n = add(text, size, n, "tile", x->tile);
     add(text, size, n, "joins", x->joins);
 }
-
-const struct at_arith *ladder_at(enum at_dtype dtype, int64_t k)
-{
-    return at_arith_ladder(dtype, k);
-}

@@ -33,7 +33,7 @@ def case_file(tensors, about):
         at += data.nbytes
     head = json.dumps(entries).encode().ljust(len(json.dumps(entries)) + 7 & -8)  # aligned: mapped, not read
     for place in ["/dev/shm"] * os.access("/dev/shm", os.W_OK) + [None]:
-        file = tempfile.NamedTemporaryFile(prefix="attest-", suffix=".safetensors", dir=place)
+        file = tempfile.NamedTemporaryFile(prefix=f"attest-{os.getpid()}-", suffix=".safetensors", dir=place)
         try:
             for part in struct.pack("<Q", len(head)), head, *(data for _, _, data in parts.values()):
                 file.write(part)
@@ -90,8 +90,8 @@ def check(out, q, k, v, *, lse=None, causal=None, scale=None, mask=None, bias=No
     mask true where visible; scale 1/sqrt(D) unless said; rows "all" or how many; arith as of `attest list arith`, else
     by the dtype of out fp32, bf16-p, ..; more: other tensors and fields of docs/formats.md (kv_len, sink, softcap)."""
     about = {"spec": 1, "layout": layout, "scale": float(q.shape[-1] ** -0.5 if scale is None else scale)}
-    if causal is True and q.shape[layout.find("s") - 4] != k.shape[layout.find("s") - 4]:
-        raise ValueError('attest: causal=True and Sq is not Skv, expected "bottom-right" or "top-left"')
+    if causal is True and (layout == "thd" or q.shape[layout.find("s") - 4] != k.shape[layout.find("s") - 4]):
+        raise ValueError('attest: causal=True and Sq may differ from Skv, expected "bottom-right" or "top-left"')
     if causal:
         about["causal"] = "bottom-right" if causal is True else causal
     if window is not None:

@@ -8,8 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* -- Memory: our own ledger, and the kernel's word -----------------------------------------------
- */
+/* -- Memory: our own ledger, and the kernel's word --------------------------------------------- */
 
 /* Huge pages where the kernel gives them on request, as numpy asks for its arrays: a plain malloc
  * reads 1.3-1.6 times slower. */
@@ -39,8 +38,7 @@ static int64_t kernel_says(const char *name)
     return kib * 1024;
 }
 
-/* -- The problem ----------------------------------------------------------------------------------
- */
+/* -- The problem ------------------------------------------------------------------------------- */
 
 /* About N(0,1): the sum of four uniforms. */
 static double draw(uint64_t *seed)
@@ -140,8 +138,7 @@ void bench_free(struct bench *x)
     free(x->q), free(x->out), free(x->start), free(x->len);
 }
 
-/* -- The rounds -----------------------------------------------------------------------------------
- */
+/* -- The rounds -------------------------------------------------------------------------------- */
 
 static void note(struct bench_series *s, double x) { s->at[s->n++] = x; }
 

@@ -27,8 +27,7 @@ static int64_t workspace_of(const struct bench *x)
     return e->workspace ? e->workspace(&x->a[0]) : 0;
 }
 
-/* -- What is said ---------------------------------------------------------------------------------
- */
+/* -- What is said ------------------------------------------------------------------------------ */
 
 static void processor(char text[100])
 {

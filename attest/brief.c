@@ -13,8 +13,8 @@
 /* Where on its dtype's ladder an arithmetic stands; -1: nowhere. */
 static int64_t rung(enum at_dtype dtype, const char *name)
 {
-    for (int64_t k = 0; ladder_at(dtype, k); k++)
-        if (strcmp(ladder_at(dtype, k)->name, name) == 0)
+    for (int64_t k = 0; at_arith_ladder(dtype, k); k++)
+        if (strcmp(at_arith_ladder(dtype, k)->name, name) == 0)
             return k;
     return -1;
 }
@@ -25,7 +25,7 @@ bool stricter_failure(struct session *s, const struct entry *e, struct at_judgem
     enum at_dtype dtype = e->result->got.out.dtype;
     j->outcome = AT_PASS;
     for (int64_t k = rung(dtype, e->step[0].arith.name) - 1; k >= 0; k--) {
-        const struct at_arith *arith = ladder_at(dtype, k);
+        const struct at_arith *arith = at_arith_ladder(dtype, k);
         if (!at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said) ||
             !at_judge(&s->x.a, e->result, s->rows, arith, s->o->allow, &s->truth, j, said))
             return false;

@@ -6,15 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- One case --------------------------------------------------------------------------------- */
 
@@ -56,7 +48,7 @@ static void tell(const struct session *s, struct outcome *x)
             "%lld elements fail",
             j->v.worst_c < 0 ? "lse" : "out", (long long)j->place.b, (long long)j->place.h,
             (long long)j->place.i, (long long)at_max(j->v.worst_c, 0), j->v.got, j->v.lo, j->v.hi,
-            j->v.ratio, j->arith.name, (long long)j->v.failed, (long long)j->v.judged);
+            j->v.ratio, held_to(e), (long long)j->v.failed, (long long)j->v.judged);
     if (x->status == UNDECIDED)
         snprintf(x->text, sizeof x->text, "undecided: %s",
                  e->ladder ? "nobody stated an arithmetic (--arith)" : "elements without a claim");

@@ -158,9 +158,8 @@ static void print_failure(const struct session *s, const struct entry *e,
 {
     int64_t n = s->rows.n;
     printf("\n%s FAILS %s: %lld of %lld elements of out, %lld of %lld of lse\n", e->result->name,
-           e->ladder ? j->arith.name : e->held, (long long)j->where.out,
-           (long long)(n * s->truth.Dv), (long long)j->where.lse,
-           (long long)(e->result->got.lse.data ? n : 0));
+           held_to(e), (long long)j->where.out, (long long)(n * s->truth.Dv),
+           (long long)j->where.lse, (long long)(e->result->got.lse.data ? n : 0));
     if (*e->result->why && !s->o->arith)
         printf("  held     because: %s\n", e->result->why);
     print_worst(j);

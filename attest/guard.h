@@ -1,5 +1,5 @@
-/* Memory for a stranger's kernel: between pages that nobody may touch. SPDX-License-Identifier: MIT
- */
+/* Memory for a stranger's kernel: between pages that nobody may touch.
+ * SPDX-License-Identifier: MIT */
 #ifndef GUARD_H
 #define GUARD_H
 

@@ -126,15 +126,16 @@ static bool take_result(const struct job *job, struct at_case *x, struct at_name
     snprintf(words, 100, "%s", t->arith_name);
     snprintf(words + 100, 300, "%s", t->source);
     *arith = t->arith;
-    if (t->has_arith && arith->compute == AT_DEFAULT) /* its name says all */
+    if (t->has_arith && arith->compute == AT_DEFAULT) { /* its name says all */
+        snprintf(to->arith, sizeof to->arith, "%s", words);
         return arith_parse(words, arith, said) && (arith->name = words);
+    }
     arith->name = t->has_arith ? words : NULL;
     arith->source = words + 100;
     return true;
 }
 
-/* -- The whole ----------------------------------------------------------------------------------
- */
+/* -- The whole --------------------------------------------------------------------------------- */
 
 int plugin_result(const struct options *o, struct at_case *x, struct at_named *to,
                   struct at_arith *arith, struct at_said *said)

@@ -9,13 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* False: the limit has passed and the child was ended. */
 static bool wait_within(pid_t child, double limit, int *status)
 {

@@ -72,8 +72,6 @@ const struct at_engine *engine_find(const char *name);
 bool arith_parse(const char *text, struct at_arith *to, struct at_said *said);
 /* The words that arith_parse reads back. */
 void arith_text(const struct at_arith *x, char *text, size_t size);
-/* Presets for outputs of a dtype, strictest first; NULL: no more. */
-const struct at_arith *ladder_at(enum at_dtype dtype, int64_t k);
 /* The options' plan over the case's; what is not said stays the engine's choice. */
 void plan_case(const struct options *o, struct at_attention *a);
 /* An engine's result in memory of the case, out and lse of the compute type; false: refused. */
@@ -120,6 +118,12 @@ struct entry {
     struct at_statistics second; /* with --confidence */
 };
 
+/* The last step's arithmetic in words. */
+static inline const char *held_to(const struct entry *e)
+{
+    return e->ladder ? e->step[e->steps - 1].arith.name : e->held;
+}
+
 struct session {
     const struct options *o;
     struct at_case x;
@@ -134,6 +138,8 @@ struct session {
     double largest;                /* |v| */
 };
 
+/* Seconds of a clock that is never set. */
+double now(void);
 /* Rows, truth, and a verdict on the results of s->x from s->first on. False: refused. */
 bool session_judge(struct session *s, struct at_said *said);
 /* Rows as the options say; free rows->at. */
@@ -153,8 +159,7 @@ bool append_profiles(struct session *s, const char *path, struct at_said *said);
 /* Exit status of the entries: FAIL before UNDECIDED before PASS. */
 int session_status(const struct session *s);
 
-/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do -------------------
- */
+/* -- Printing (report.c, detail.c, json.c, picture.c): the only files that do ------------------ */
 
 int refuse(const struct at_said *said); /* one line on stderr; MISUSE */
 void print_usage(const char *command);

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 int refuse(const struct at_said *said)
@@ -86,13 +85,6 @@ static struct {
     double start, told;
     bool shown;
 } progress;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void tell(void *with, int64_t done, int64_t of)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static double now(void)
+double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -108,12 +108,12 @@ static bool judge_ladders(struct session *s, struct at_said *said)
         if (done || n == 8)
             continue;
         seen[n++] = dtype;
-        for (int64_t r = 0; ladder_at(dtype, r); r++) {
-            if (!bound_of(s, ladder_at(dtype, r), said))
+        for (int64_t r = 0; at_arith_ladder(dtype, r); r++) {
+            if (!bound_of(s, at_arith_ladder(dtype, r), said))
                 return false;
             for (int64_t e = 0; e < s->entries; e++)
                 if (s->entry[e].ladder && s->entry[e].result->got.out.dtype == dtype &&
-                    !add_step(s, &s->entry[e], ladder_at(dtype, r), said))
+                    !add_step(s, &s->entry[e], at_arith_ladder(dtype, r), said))
                     return false;
         }
     }
@@ -156,10 +156,11 @@ static bool diagnose(struct session *s, struct at_said *said)
         bool fails = e->outcome == AT_FAIL && e->step[e->steps - 1].outcome == AT_FAIL;
         if (!fails || s->o->no_diagnose || s->o->brief)
             continue;
-        const struct at_arith *arith = &e->step[e->steps - 1].arith;
-        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, arith, &s->truth, said))
+        struct at_arith arith = e->step[e->steps - 1].arith;
+        arith.name = held_to(e); /* a looser one is named after it */
+        if (s->entries > 1 && !at_judge_bound(&s->x.a, s->rows, &arith, &s->truth, said))
             return false;
-        if (!at_diagnose(&s->x.a, &e->result->got, s->rows, arith, &s->truth, &e->fault))
+        if (!at_diagnose(&s->x.a, &e->result->got, s->rows, &arith, &s->truth, &e->fault))
             return at_say(said, "%s: no memory for the diagnosis", s->x.path);
         e->diagnosed = true;
     }

@@ -106,8 +106,7 @@ int64_t at_canvas_tensors(const struct at_canvas *x, struct at_tensor *to,
 json_t *at_canvas_meta(const struct at_canvas *x);
 json_t *at_request_json(const struct at_request *want);
 
-/* -- What cases are made of (exact.c, suites.c, fills.c, search.c) ------------------------------
- */
+/* -- What cases are made of (exact.c, suites.c, fills.c, search.c) ----------------------------- */
 
 /* 1 q, 2 k, 3 v, 4 bias, 5 masks, 6 further tensors, 7 searches */
 struct at_brush at_canvas_brush(const struct at_canvas *x, int tensor);

@@ -43,8 +43,7 @@ struct at_tensors {
  * dtype or rank that attest has no use for. On refusal x is empty. */
 AT_CHECKED bool at_tensors_read(const char *path, struct at_tensors *x, struct at_said *said);
 /* The same tensors give the same bytes. Written beside path, then renamed: no half of a file is
- * ever seen under its name, and on failure nothing is left. A device or pipe is written in place.
- */
+ * ever seen under its name; on failure nothing is left. A device or pipe is written in place. */
 AT_CHECKED bool at_tensors_write(const char *path, const struct at_tensors *x,
                                  struct at_said *said);
 void at_tensors_free(struct at_tensors *x);
@@ -154,8 +153,7 @@ struct at_period {
     int64_t period, lo, hi, failed, judged;
 };
 
-/* Ratios by powers of two: [0] is 0, [k] is (2^(k-12), 2^(k-11)], the ends take what lies beyond.
- */
+/* Ratios by powers of two: [0] is 0, [k] (2^(k-12), 2^(k-11)], the ends take what lies beyond. */
 #define AT_BUCKETS 33
 #define AT_BUCKET_BASE (-11)
 
@@ -170,8 +168,7 @@ struct at_where {
     struct at_period row, column;
 };
 
-/* What a published rule of thumb says of the same numbers: got against truth rounded to its dtype.
- */
+/* What a published rule of thumb says of the numbers: got against truth rounded to its dtype. */
 struct at_rule {
     const char *name;
     double rtol, atol;
@@ -211,8 +208,7 @@ double at_largest_value(const struct at_attention *a);
 bool at_differ(const struct at_attention *a, const struct at_result *x, const struct at_result *y,
                struct at_place *place, int64_t *column);
 
-/* -- Planted faults (mutants.c, mutant_row.c, mutant_score.c) -----------------------------------
- */
+/* -- Planted faults (mutants.c, mutant_row.c, mutant_score.c) ---------------------------------- */
 
 /* What a problem must have for a fault to show; LOW, HIGH: scores far below, above 0. */
 enum at_need {
@@ -285,10 +281,9 @@ void at_mutant_close(struct at_mutant_run *r);
 
 /* -- Diagnosis (diagnose.c, suspects.c) -------------------------------------------------------- */
 
-/* Which named fault, or which looser arithmetic, explains a failure. Unknown: name is the nearest.
- */
+/* Which named fault, or looser arithmetic, explains a failure. Unknown: name is the nearest. */
 struct at_diagnosis {
-    char name[80], what[160]; /* a fault, or an arithmetic and how it is written */
+    char name[80], what[300]; /* a fault; or an arithmetic, written as arith->name and a change */
     bool known, arithmetic;
     double ratio;                /* the worst under the looser arithmetic */
     int64_t rows, tried;         /* rows of the sample; kinds of fault */

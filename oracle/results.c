@@ -63,8 +63,7 @@ static bool read_out(const struct making *m, struct at_view *to)
 
 /* -- Layouts of the lse ---------------------------------------------------------------------- */
 
-/* padded (B,Hq,Sq or more) of packed rows: gathered to where q has them; rows of no sequence -inf.
- */
+/* padded (B,Hq,Sq or more) of packed rows: gathered to where q has them; others are -inf. */
 static bool gather(const struct making *m, struct at_view *to)
 {
     const struct at_attention *a = &m->x->a;

@@ -238,8 +238,7 @@ static bool read_entries(const struct reader *r, json_t *header, struct at_tenso
 
 /* -- The bytes ------------------------------------------------------------------------------- */
 
-/* Tensor that starts at `from` and is not yet placed; an empty one first, since it ends there too.
- */
+/* The tensor at `from` that is not yet placed; an empty one first, since it ends there too. */
 static int64_t starting_at(const struct reader *r, const struct at_tensors *x, int64_t from)
 {
     int64_t found = -1;

@@ -86,6 +86,24 @@ START_TEST(a_wrong_number_fails_and_is_named)
 }
 END_TEST
 
+/* What the diagnosis names can be said again, and then the result passes. */
+START_TEST(a_looser_arithmetic_is_named_after_all_that_was_stated)
+{
+    float *out, *lse;
+    struct made *m = answered(&out, &lse);
+    for (int k = 0; k < 16; k++) /* P in bf16, or as good as that */
+        out[k] *= 1 + 0x1p-10f;
+    const char *path = made_file(m, "x.safetensors", META);
+    STATUS(1, "judge %s --arith fp32,tile=64,log_ulps=3", path);
+    SAYS("Held to fp32,tile=64,log_ulps=3,");
+    char words[200], *end;
+    snprintf(words, sizeof words, "%s", strstr(said, "Held to ") + 8);
+    ck_assert_ptr_nonnull(end = strchr(words, ' '));
+    *end = 0;
+    STATUS(0, "judge %s --arith %s", path, words);
+}
+END_TEST
+
 START_TEST(a_wrong_lse_fails_unless_it_is_not_to_be_judged)
 {
     float *out, *lse;
@@ -266,6 +284,7 @@ int main(void)
     tcase_add_test(t, without_an_arithmetic_the_ladder_is_printed_and_the_status_is_3);
     tcase_add_test(t, an_arithmetic_in_the_file_pins_the_verdict);
     tcase_add_test(t, a_wrong_number_fails_and_is_named);
+    tcase_add_test(t, a_looser_arithmetic_is_named_after_all_that_was_stated);
     tcase_add_test(t, a_wrong_lse_fails_unless_it_is_not_to_be_judged);
     tcase_add_test(t, one_nan_fails);
     tcase_add_test(t, the_truth_itself_has_ratio_0);

@@ -94,7 +94,7 @@ def mask_bias_window_and_lengths_reach_the_score():
 
 
 def a_corner_that_is_not_said_is_refused():
-    for wrong in {"causal": True}, {"causal": "middle"}, {"frobnicate": 1}:
+    for wrong in {"causal": True}, {"causal": True, "layout": "thd"}, {"causal": "middle"}, {"frobnicate": 1}:
         try:
             attest_attention.check(Q, Q, K, K, **wrong)
         except ValueError as why:
