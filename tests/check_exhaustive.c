@@ -10,8 +10,7 @@
 
 enum { MOST = 64 };
 
-/* -- Numbers
- * --------------------------------------------------------------------------------------- */
+/* -- Numbers ----------------------------------------------------------------------------------- */
 
 /* Every finite number of the format, 0 once. */
 static int64_t numbers(const struct at_float *f, double *to)
@@ -45,8 +44,7 @@ static int64_t power(int64_t base, int64_t n)
     return x;
 }
 
-/* -- Plans: every order of one, two or three keys
- * -------------------------------------------------- */
+/* -- Plans: every order of one, two or three keys ---------------------------------------------- */
 
 static const struct tree {
     int64_t n, bc, splits, cut[2];
@@ -70,15 +68,14 @@ static void plan(struct at_attention *a, const struct tree *t)
     a->plan.lanes = 1;
 }
 
-/* -- A set of inputs and a machine
- * ------------------------------------------------------------------- */
+/* -- A set of inputs and a machine ------------------------------------------------------------- */
 
 #define F(p, emin, emax)                                                                           \
     {                                                                                              \
         p, emin, emax, false, AT_NEAREST                                                           \
     }
-/* Machines. e^-F is below every subnormal: F is 14, 12, 15, 7.75 and the least number 2^-8 or more.
- */
+/* Machines. e^-F is below every subnormal: F is 14, 12, 15, 7.75 and the least number 2^-8 or
+ * more. */
 #define RN .exp_ulps = 0.5, .log_ulps = 0.5, .tanh_ulps = 0.5
 static const struct at_arith machines[] = {
     {.name = "p=3", .own = F(3, -6, 3), RN},
@@ -185,8 +182,7 @@ static int64_t batches(const struct exhaustive *e)
     return power(e->base, e->set->D > 1 ? e->set->D * (1 + e->set->n) : e->set->n - 1);
 }
 
-/* -- The bound
- * --------------------------------------------------------------------------------------- */
+/* -- The bound --------------------------------------------------------------------------------- */
 
 static void count(struct exhaustive *e, int k, const struct at_arith *arith, const struct tree *t)
 {
@@ -270,8 +266,7 @@ START_TEST(no_input_of_a_toy_format_leaves_its_bound)
 }
 END_TEST
 
-/* -- Laws
- * -------------------------------------------------------------------------------------------- */
+/* -- Laws -------------------------------------------------------------------------------------- */
 
 /* The machine's out and lse under another plan, or with its keys the other way round. */
 static void run(const struct exhaustive *e, int k, const struct at_attention *a, double *out,

@@ -19,8 +19,7 @@ static void print(const char *name, const struct tally *x)
     fflush(stdout);
 }
 
-/* -- Families -------------------------------------------------------------------------------------
- */
+/* -- Families ---------------------------------------------------------------------------------- */
 
 static void one(const struct at_arith *preset, uint64_t from, struct tally *to)
 {
@@ -59,8 +58,7 @@ START_TEST(no_preset_leaves_its_bound_on_extreme_problems)
 }
 END_TEST
 
-/* -- Every field
- * ----------------------------------------------------------------------------------- */
+/* -- Every field ------------------------------------------------------------------------------- */
 
 struct painted {
     struct problem p;
@@ -143,8 +141,7 @@ START_TEST(no_preset_leaves_its_bound_on_painted_problems_of_every_field)
 }
 END_TEST
 
-/* -- What these problems found --------------------------------------------------------------------
- */
+/* -- What these problems found ----------------------------------------------------------------- */
 
 /* One row: n scores by bias, values; a tile of one key. */
 struct small {
@@ -250,8 +247,8 @@ START_TEST(a_descaled_value_that_may_overflow_has_no_claim)
 }
 END_TEST
 
-/* Seven weights of 2^-43 beside a 1: no addition but theirs, which errs by no more than they are.
- */
+/* Seven weights of 2^-43 beside a 1: no addition but theirs, which errs by no more than they
+ * are. */
 START_TEST(light_keys_cost_what_they_weigh)
 {
     struct small x = {

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* -- Two keys of equal score ---------------------------------------------------------------------
- */
+/* -- Two keys of equal score ------------------------------------------------------------------- */
 
 /* q k = 0: eps_j is the bias' alone. The softcap enters kappa and nothing else, and so tunes it. */
 struct pair {
@@ -82,8 +81,7 @@ START_TEST(an_lses_bits_are_those_of_its_charges)
 }
 END_TEST
 
-/* -- What is left to MPFR ------------------------------------------------------------------------
- */
+/* -- What is left to MPFR ---------------------------------------------------------------------- */
 
 /* Its output is its value, and known to be. */
 START_TEST(a_lone_key_is_exact)
@@ -144,8 +142,7 @@ START_TEST(one_bit_of_an_output_is_not_guessed)
 }
 END_TEST
 
-/* -- A tile's sum --------------------------------------------------------------------------------
- */
+/* -- A tile's sum ------------------------------------------------------------------------------ */
 
 /* s stays 1 while e grows by nearly eps a key, and each addition to e rounds by half a unit, always
  * the same way: what is quadratic in Lemma D. */
@@ -175,8 +172,7 @@ START_TEST(the_errors_of_a_tiles_sum_grow_with_the_square_of_its_keys)
 }
 END_TEST
 
-/* -- Verdicts at an interval's edge --------------------------------------------------------------
- */
+/* -- Verdicts at an interval's edge ------------------------------------------------------------ */
 
 /* B is 8 numbers of fp64 and o known to e, a hundredth of one; o - hi is half of one and `past`
  * times e more: is the ninth number inside? */
