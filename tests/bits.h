@@ -6,8 +6,8 @@
 
 #include "attest.h"
 
-/* What a problem may have beyond the plain one; a replay drops some to find the one that matters.
- */
+/* What a problem may have beyond the plain one; a replay drops some to find the one that
+ * matters. */
 enum {
     BITS_MASK = 1 << 0,
     BITS_BIAS = 1 << 1,

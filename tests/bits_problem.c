@@ -251,8 +251,7 @@ static void place(struct maker *m, struct at_attention *a, struct shape x)
     paint(m, &a->v, kind, 1);
 }
 
-/* -- The score, the plan, the result ------------------------------------------------------------
- */
+/* -- The score, the plan, the result ----------------------------------------------------------- */
 
 static void score(struct maker *m, struct at_attention *a)
 {

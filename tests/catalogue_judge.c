@@ -93,8 +93,8 @@ START_TEST(wrong_results_are_outside_the_interval)
 }
 END_TEST
 
-/* V times 2^k: truth and interval times 2^k, to the bit; and the interval holds the rounded truth.
- */
+/* V times 2^k: truth and interval times 2^k, to the bit; and the interval holds the rounded
+ * truth. */
 START_TEST(the_interval_scales_with_the_values_and_holds_the_rounded_truth)
 {
     const enum at_dtype dtype[] = {AT_F32, AT_BF16, AT_F16};

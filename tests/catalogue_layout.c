@@ -5,8 +5,7 @@
 #include "ref.h"
 #include <math.h>
 
-/* -- Heads, broadcasts, strides
- * ------------------------------------------------------------------------------ */
+/* -- Heads, broadcasts, strides ---------------------------------------------------------------- */
 
 START_TEST(key_heads_are_repeated_not_tiled)
 {
@@ -139,9 +138,7 @@ START_TEST(the_innermost_stride_need_not_be_one)
 }
 END_TEST
 
-/* -- Pages
- * -------------------------------------------------------------------------------------------------------
- */
+/* -- Pages ------------------------------------------------------------------------------------- */
 
 START_TEST(a_page_number_is_not_cut_to_16_bits)
 {
@@ -213,8 +210,7 @@ START_TEST(a_page_allocated_ahead_does_not_count)
 }
 END_TEST
 
-/* -- Dropout, the smallest problem
- * ------------------------------------------------------------------------------- */
+/* -- Dropout, the smallest problem ------------------------------------------------------------- */
 
 START_TEST(a_kept_weight_counts_more_and_the_log_sum_exp_not)
 {

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* -- Causal corners, windows
- * ---------------------------------------------------------------------------- */
+/* -- Causal corners, windows ------------------------------------------------------------------- */
 
 START_TEST(the_causal_corner_is_the_one_that_the_offset_names)
 {
@@ -131,8 +130,7 @@ START_TEST(a_causal_row_and_a_free_row_differ)
 }
 END_TEST
 
-/* -- Tails, padding, garbage
- * -------------------------------------------------------------------------------- */
+/* -- Tails, padding, garbage ------------------------------------------------------------------- */
 
 START_TEST(lanes_past_the_tail_are_not_counted)
 {
@@ -258,8 +256,7 @@ START_TEST(odd_head_sizes_have_no_stale_columns)
 }
 END_TEST
 
-/* -- Ragged batches
- * ------------------------------------------------------------------------------------------ */
+/* -- Ragged batches ---------------------------------------------------------------------------- */
 
 START_TEST(empty_sequences_do_not_shift_the_others)
 {

@@ -5,8 +5,7 @@
 
 static const double ln2 = 0x1.62e42fefa39efp-1, ln3 = 0x1.193ea7aad030bp+0;
 
-/* -- Range and precision
- * ------------------------------------------------------------------------------------ */
+/* -- Range and precision ----------------------------------------------------------------------- */
 
 START_TEST(raw_products_past_the_range_of_fp16_are_finite_scores)
 {
@@ -103,8 +102,7 @@ START_TEST(a_scale_may_be_negative_or_zero)
 }
 END_TEST
 
-/* -- Softcap, bias, ALiBi, scales
- * ----------------------------------------------------------------------------- */
+/* -- Softcap, bias, ALiBi, scales -------------------------------------------------------------- */
 
 START_TEST(softcap_comes_before_the_mask)
 {
@@ -209,9 +207,7 @@ START_TEST(scales_of_k_and_v_are_not_dropped)
 }
 END_TEST
 
-/* -- Sinks
- * ------------------------------------------------------------------------------------------------------
- */
+/* -- Sinks ------------------------------------------------------------------------------------- */
 
 static void sink(struct problem *x, double s)
 {

@@ -7,8 +7,7 @@
 
 static const double ln2 = 0x1.62e42fefa39efp-1;
 
-/* -- Rows with no visible key
- * ------------------------------------------------------------------------ */
+/* -- Rows with no visible key ------------------------------------------------------------------ */
 
 START_TEST(a_padding_row_that_sees_nothing_is_zero_and_disturbs_no_other)
 {
@@ -73,8 +72,7 @@ START_TEST(a_negative_block_bound_hides_the_first_rows_and_only_them)
 }
 END_TEST
 
-/* -- The running maximum
- * -------------------------------------------------------------------------------- */
+/* -- The running maximum ----------------------------------------------------------------------- */
 
 START_TEST(leading_tiles_fully_masked_do_no_harm)
 {
@@ -179,8 +177,7 @@ START_TEST(a_nan_query_is_not_taken_for_an_empty_row)
 }
 END_TEST
 
-/* -- Log-sum-exp
- * ------------------------------------------------------------------------------------------ */
+/* -- Log-sum-exp ------------------------------------------------------------------------------- */
 
 START_TEST(the_log_sum_exp_is_natural)
 {
@@ -270,8 +267,8 @@ START_TEST(a_stale_output_of_weight_zero_is_left_out)
 END_TEST
 
 /* sum exp(s - lse) = 1 and sum exp(s - lse) v = out, to the 106 bits that truth gives: an lse
- * within |lse| 2^-106 moves a weight by at most that factor, here doubled, and out by twice max|v|.
- */
+ * within |lse| 2^-106 moves a weight by at most that factor, here doubled, and out by twice
+ * max|v|. */
 START_TEST(truth_is_consistent_with_its_own_log_sum_exp)
 {
     struct paint r = paint_from(paint_seed(), 20);

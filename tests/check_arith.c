@@ -8,8 +8,7 @@ static void bounds(struct problem *p, const char *arith)
     problem_bound(p, &x);
 }
 
-/* -- Order
- * ------------------------------------------------------------------------------------------- */
+/* -- Order ------------------------------------------------------------------------------------- */
 
 /* Each word loosens what stands before it. */
 static const char *const looser[][2] = {
@@ -75,8 +74,7 @@ START_TEST(a_looser_arithmetic_never_has_the_smaller_bound)
 }
 END_TEST
 
-/* -- Presets
- * ---------------------------------------------------------------------------------------------- */
+/* -- Presets ----------------------------------------------------------------------------------- */
 
 START_TEST(presets_have_names_and_sources_of_their_own_and_are_found)
 {

@@ -19,8 +19,7 @@ static struct at_verdict held(struct problem *p, const struct at_result *got,
     (unsigned long long)(p)->seed, name, (long long)(v).worst, (long long)(v).worst_c, (v).got,    \
         (v).truth, (v).allowed, (v).ratio
 
-/* -- Never left
- * ------------------------------------------------------------------------------------ */
+/* -- Never left -------------------------------------------------------------------------------- */
 
 static void engine_case(struct problem *p, const struct at_engine *e, enum at_dtype compute,
                         enum at_dtype out)
@@ -124,8 +123,7 @@ START_TEST(a_simulated_machine_stays_within_what_it_states)
 }
 END_TEST
 
-/* -- As large as what is stated
- * ------------------------------------------------------------------------ */
+/* -- As large as what is stated ---------------------------------------------------------------- */
 
 /* One kind of error, as large as its field says (times a little less than 1), every sign chosen
  * against the column; exact otherwise. */
@@ -264,8 +262,7 @@ START_TEST(a_kernel_may_make_the_error_that_it_states)
 }
 END_TEST
 
-/* -- The shared part is exact
- * ------------------------------------------------------------------------- */
+/* -- The shared part is exact ------------------------------------------------------------------ */
 
 /* The largest change of a weighted mean over every choice of e^E or e^-E for each key. */
 static double exhaustive(const double *p, const double *v, int64_t n, double o, double E)

@@ -9,8 +9,7 @@ static struct paint painter;
 
 static void setup(void) { painter = paint_from(paint_seed(), 4242); }
 
-/* -- A row of keys that are set, not computed ----------------------------------------------------
- */
+/* -- A row of keys that are set, not computed -------------------------------------------------- */
 
 enum { MOST = 300 };
 
@@ -49,8 +48,7 @@ static void weigh(struct bench *y)
     at_bound_errors(x, y->lse, (double)(lse - y->lse));
 }
 
-/* -- Ranks ---------------------------------------------------------------------------------------
- */
+/* -- Ranks ------------------------------------------------------------------------------------- */
 
 enum shape { ANY, TIED, FAR_ABOVE, FAR_BELOW, CLUSTER, UNKNOWN, SHAPES };
 
@@ -119,8 +117,7 @@ START_TEST(growth_is_no_less_than_it_says)
 }
 END_TEST
 
-/* -- Scores --------------------------------------------------------------------------------------
- */
+/* -- Scores ------------------------------------------------------------------------------------ */
 
 static bool same_scores(const struct row *x, const struct row *y)
 {
@@ -160,7 +157,9 @@ static bool differ(struct problem *p, void *with)
             struct at_place at = at_place_of(&p->a, (struct at_rows){n, NULL}, t);
             score(&x.row[t % ROWS], at), score(&y.row[0], at);
             bad = !same_scores(&x.row[t % ROWS], &y.row[0]);
-            *short_ones += quick.simple && x.row[t % ROWS].n > 0;
+            const struct row *z = &x.row[t % ROWS];
+            for (int64_t u = 0; u < z->n && quick.simple && !z->overflow && !bad; u++)
+                *short_ones += z->key[u].sigma > y.row[0].key[u].sigma; /* in double */
         }
         at_bound_free(&x);
         at_bound_free(&y);
@@ -187,8 +186,7 @@ START_TEST(scores_in_double_are_within_their_sigma)
 }
 END_TEST
 
-/* -- Sums ----------------------------------------------------------------------------------------
- */
+/* -- Sums -------------------------------------------------------------------------------------- */
 
 /* The most that max(R+ - o, o - R-) can be, and the private sum, from the theorem. */
 static long double shared(const struct row *x, const long double *p, const double *v, long double o)

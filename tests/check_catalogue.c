@@ -11,8 +11,7 @@
 
 enum { IDEAS = 91 };
 
-/* -- Building a problem
- * ---------------------------------------------------------------------------- */
+/* -- Building a problem ------------------------------------------------------------------------ */
 
 struct at_view tensor(struct problem *x, enum at_dtype dtype, int64_t B, int64_t H, int64_t S,
                       int64_t D)
@@ -70,8 +69,7 @@ void draw_mask(struct problem *x, const char *picture)
     x->a.score.mask = at_repeated(mask, x->B, x->Hq, x->Sq, x->Skv);
 }
 
-/* -- Every plan
- * ----------------------------------------------------------------------------------------- */
+/* -- Every plan -------------------------------------------------------------------------------- */
 
 /* Tiles 1 .. Skv+1; of long rows a choice, and fewer splits and orders. */
 static bool takes(int64_t tile, int64_t Skv)
@@ -195,8 +193,7 @@ void same_bits(struct problem *x, struct problem *y, int64_t rows)
     for_each_plan(x, compare_plan, &pair);
 }
 
-/* -- The table
- * -------------------------------------------------------------------------------------------- */
+/* -- The table --------------------------------------------------------------------------------- */
 
 static const struct idea *const parts[] = {catalogue_softmax, catalogue_masks, catalogue_scores,
                                            catalogue_layout, catalogue_judge};

@@ -123,8 +123,7 @@ static void paint(struct one *w)
     (unsigned long long)at, at_dtype_name((w).dtype), at_dtype_name((w).arith.compute),            \
         (w).x.out[0], (w).x.out_lo[0], (w).x.out_bound[0], got, ratio
 
-/* -- Intervals -----------------------------------------------------------------------------------
- */
+/* -- Intervals --------------------------------------------------------------------------------- */
 
 START_TEST(the_edge_of_the_interval_passes_and_one_step_beyond_fails)
 {
@@ -227,8 +226,7 @@ START_TEST(a_truth_that_may_round_past_the_largest_number_is_judged_by_its_inter
 }
 END_TEST
 
-/* -- The ratio
- * -------------------------------------------------------------------------------------- */
+/* -- The ratio --------------------------------------------------------------------------------- */
 
 /* Its definition: tB is enough, and less is not. */
 START_TEST(the_ratio_is_the_least_share_of_the_allowance_that_admits_got)
@@ -284,8 +282,7 @@ START_TEST(the_ratio_grows_with_distance_and_knows_no_sign)
 }
 END_TEST
 
-/* -- Kinds: catalogue 85, 86
- * ------------------------------------------------------------------------ */
+/* -- Kinds: catalogue 85, 86 ------------------------------------------------------------------- */
 
 START_TEST(no_pair_of_nan_and_infinity_slips_through)
 {

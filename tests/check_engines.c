@@ -19,8 +19,7 @@ static struct paint_options given(void)
 
 static int64_t count(int64_t otherwise) { return paint_number("COUNT", otherwise); }
 
-/* -- Within the bound -----------------------------------------------------------------------------
- */
+/* -- Within the bound -------------------------------------------------------------------------- */
 
 static bool leaves_the_bound(struct problem *p, void *with)
 {
@@ -88,8 +87,7 @@ START_TEST(engines_stay_within_the_bound_of_truth_on_every_field)
 }
 END_TEST
 
-/* -- Same bits
- * ---------------------------------------------------------------------------------------- */
+/* -- Same bits --------------------------------------------------------------------------------- */
 
 /* Runs e on a descriptor into the results of p; aborts with the seed if it refuses. */
 static void forward(const struct at_engine *e, const struct at_attention *a, struct problem *p)
@@ -145,8 +143,7 @@ START_TEST(threads_and_query_tiles_change_no_bit)
 }
 END_TEST
 
-/* -- Hidden means absent
- * --------------------------------------------------------------------------------- */
+/* -- Hidden means absent ----------------------------------------------------------------------- */
 
 START_TEST(what_no_row_sees_changes_no_bit)
 {
@@ -218,8 +215,7 @@ START_TEST(a_row_alone_has_the_bits_that_it_has_in_its_batch)
 }
 END_TEST
 
-/* -- No field is ignored
- * ------------------------------------------------------------------------------------ */
+/* -- No field is ignored ----------------------------------------------------------------------- */
 
 #define CHANGE(name, ...)                                                                          \
     static void name(struct at_attention *a) { __VA_ARGS__; }
@@ -349,8 +345,7 @@ START_TEST(a_page_is_found_through_the_width_or_the_list)
 }
 END_TEST
 
-/* -- The seed's example
- * ---------------------------------------------------------------------------------------- */
+/* -- The seed's example ------------------------------------------------------------------------ */
 
 START_TEST(four_scores_one_key_at_a_time)
 {

@@ -7,12 +7,11 @@
 #include <math.h>
 #include <stdio.h>
 
-/* -- Two keys of equal score ---------------------------------------------------------------------
- */
+/* -- Two keys of equal score ------------------------------------------------------------------- */
 
 /* q k = 0: eps_j is the bias' alone. The softcap enters kappa and nothing else, and so tunes it. */
 struct pair {
-    double q[2], k[4], v[2], bias[2];
+    double q[2], k[4], v[2], bias[2], sink;
     unsigned char keep[2];
     struct at_attention a;
 };
@@ -36,7 +35,8 @@ static int64_t answer(const struct pair *x, struct at_answer *y)
 static const double base = SUM_UNITS + 2 * JOIN_UNITS + DD_EXP + DD_MUL1;
 
 /* |hi| 2^-bits is at least the error, whatever power of two that is just past. A term of more than
- * 2^-10 of it that is left out makes it less than that power, and one bit more is told. */
+ * 2^-12 of it (an lse: 2^-10) that is left out makes it less than that power, and one bit more is
+ * told. */
 static void holds(const char *what, double hi, int bits, double units)
 {
     ck_assert_msg(ldexp(fabs(hi), -bits) >= units * AT_EPS2,
@@ -49,7 +49,7 @@ START_TEST(an_outputs_bits_are_those_of_its_charges)
     for (int drops = 0; drops < 2; drops++) {
         struct pair x;
         struct at_answer y;
-        double rest = DD_DIV + DD_MUL + 2, past = 0x1p14 * (1 + 0x1p-12);
+        double rest = DD_DIV + DD_MUL + 2, past = 0x1p14 * (1 + 0x1p-18);
         open_pair(&x, 1 + 0x1p-14);
         if (drops)
             x.a.dropout.p = 1 - 0x1p-10, x.a.dropout.keep = at_bhsd(x.keep, AT_U8, 1, 1, 1, 2);
@@ -63,27 +63,32 @@ START_TEST(an_outputs_bits_are_those_of_its_charges)
 }
 END_TEST
 
-/* e = kappa + eps_j + (91 + 24 + 12 |lse|) eps^2. */
+/* e = kappa + eps_j + (91 + 24 + 12 |lse|) eps^2: of the keys' eps_j, or of a sink's alone. */
 START_TEST(an_lses_bits_are_those_of_its_charges)
 {
-    struct pair x;
-    struct at_answer y;
-    double lse = 1 + 0x1p-14, bias = lse - log(2), past = 0x1p13 * (1 + 0x1p-11);
-    double rest = DD_EXP + 24 + 12 * lse, step = STEP_UNITS * 1.4426950408889634 * bias;
-    open_pair(&x, 0);
-    x.bias[0] = x.bias[1] = bias;
-    x.a.score.bias = at_bhsd(x.bias, AT_F64, 1, 1, 1, 2);
-    x.a.score.softcap = (past - 2 * lse - rest - step - base) / CAP_UNITS; /* decide's own 2 */
-    ck_assert(x.a.score.softcap > 0);
-    ck_assert_int_eq(answer(&x, &y), 0);
-    holds("lse", y.lse[0], y.lse_bits[0],
-          (base + CAP_UNITS * x.a.score.softcap + step + rest) * (1 - 0x1p-20));
-    at_answer_free(&y);
+    for (int sink = 0; sink < 2; sink++) {
+        struct pair x;
+        struct at_answer y;
+        double lse = 1 + 0x1p-14, score = sink ? lse : lse - log(2), past = 0x1p13 * (1 + 0x1p-11);
+        double rest = DD_EXP + 24 + 12 * lse, step = STEP_UNITS * 1.4426950408889634 * score;
+        open_pair(&x, 0);
+        x.bias[0] = x.bias[1] = sink ? -40 : score;
+        x.a.score.bias = at_bhsd(x.bias, AT_F64, 1, 1, 1, 2);
+        x.sink = lse;
+        if (sink)
+            x.a.score.sink = at_bhsd(&x.sink, AT_F64, 1, 1, 1, 1);
+        /* decide's own 2 */
+        x.a.score.softcap = (past - 2 * lse - rest - step - base) / CAP_UNITS;
+        ck_assert(x.a.score.softcap > 0);
+        ck_assert_int_eq(answer(&x, &y), 0);
+        holds(sink ? "lse of a sink" : "lse", y.lse[0], y.lse_bits[0],
+              (base + CAP_UNITS * x.a.score.softcap + step + rest) * (1 - 0x1p-20));
+        at_answer_free(&y);
+    }
 }
 END_TEST
 
-/* -- What is left to MPFR ------------------------------------------------------------------------
- */
+/* -- What is left to MPFR ---------------------------------------------------------------------- */
 
 /* Its output is its value, and known to be. */
 START_TEST(a_lone_key_is_exact)
@@ -144,8 +149,7 @@ START_TEST(one_bit_of_an_output_is_not_guessed)
 }
 END_TEST
 
-/* -- A tile's sum --------------------------------------------------------------------------------
- */
+/* -- A tile's sum ------------------------------------------------------------------------------ */
 
 /* s stays 1 while e grows by nearly eps a key, and each addition to e rounds by half a unit, always
  * the same way: what is quadratic in Lemma D. */
@@ -175,8 +179,7 @@ START_TEST(the_errors_of_a_tiles_sum_grow_with_the_square_of_its_keys)
 }
 END_TEST
 
-/* -- Verdicts at an interval's edge --------------------------------------------------------------
- */
+/* -- Verdicts at an interval's edge ------------------------------------------------------------ */
 
 /* B is 8 numbers of fp64 and o known to e, a hundredth of one; o - hi is half of one and `past`
  * times e more: is the ninth number inside? */

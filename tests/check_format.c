@@ -56,8 +56,7 @@ static double expected(double x, enum at_dtype d)
     return d == AT_F8_E4M3 && isinf(y) ? (double)NAN : y;
 }
 
-/* -- Every pattern -------------------------------------------------------------------------------
- */
+/* -- Every pattern ----------------------------------------------------------------------------- */
 
 START_TEST(engines_and_truth_read_the_same_numbers)
 {
@@ -125,8 +124,7 @@ START_TEST(the_corners_of_fp8_are_where_the_standard_has_them)
 }
 END_TEST
 
-/* -- One rounding --------------------------------------------------------------------------------
- */
+/* -- One rounding ------------------------------------------------------------------------------ */
 
 /* Around each number and each midpoint: exact, and the next doubles to either side. */
 START_TEST(midpoints_go_to_even_and_their_neighbours_to_the_nearer)
@@ -206,8 +204,7 @@ START_TEST(rounding_leaves_zeros_infinities_and_nan)
 }
 END_TEST
 
-/* -- Neighbours
- * ------------------------------------------------------------------------------------ */
+/* -- Neighbours -------------------------------------------------------------------------------- */
 
 static double next(double x, enum at_dtype d)
 {
@@ -254,8 +251,7 @@ START_TEST(next_agrees_with_nextafter)
 }
 END_TEST
 
-/* -- Names and sizes
- * --------------------------------------------------------------------------------- */
+/* -- Names and sizes --------------------------------------------------------------------------- */
 
 START_TEST(names_find_their_dtype)
 {

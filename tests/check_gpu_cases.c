@@ -1,6 +1,6 @@
 /* The CUDA kernels' own source, emulated, on the cases of tests/data: real activations and
- * generated vectors. gpu-emulated and gpu-decode-emulated have the scalar engine's bits on each,
- * under plans of one key tile, of many, and of splits. SPDX-License-Identifier: MIT */
+ * generated vectors. On each, gpu-emulated (tiles of 64 keys) and gpu-decode-emulated (tiles of 16,
+ * five splits) have the scalar engine's bits. SPDX-License-Identifier: MIT */
 #include "at_index.h"
 #include "gpu.h"
 #include "oracle.h"

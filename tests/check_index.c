@@ -8,8 +8,7 @@
 enum { TIMES = 3000 };
 static const int64_t all = AT_UNBOUNDED;
 
-/* -- Pictures: a row of text for each query row, '#' where it sees the key
- * ------------------------- */
+/* -- Pictures: a row of text for each query row, '#' where it sees the key --------------------- */
 
 struct drawing {
     const char *name;
@@ -187,8 +186,7 @@ START_TEST(painted_problems_are_seen_alike_by_both_predicates)
 }
 END_TEST
 
-/* -- Places
- * ------------------------------------------------------------------------------------------ */
+/* -- Places ------------------------------------------------------------------------------------ */
 
 START_TEST(offsets_are_formed_in_64_bits)
 {

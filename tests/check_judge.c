@@ -259,8 +259,8 @@ static enum at_outcome judge_base2(struct made *m, struct at_answer *y, struct a
     return j->outcome;
 }
 
-/* A kernel whose lse before its last rounding lies anywhere within the bound rounds it in base 2.
- */
+/* A kernel whose lse before its last rounding lies anywhere within the bound rounds it in base
+ * 2. */
 START_TEST(a_base_2_lse_within_the_bound_passes_and_one_further_off_fails)
 {
     struct made *m = made_plain();

@@ -44,8 +44,8 @@ struct worst {
 
 static mpfr_t x0, y, t; /* main makes them */
 
-/* |f(x) - exact| in units of 2 eps |exact|; half a subnormal is forgiven below the normal numbers.
- */
+/* |f(x) - exact| in units of 2 eps |exact|; half a subnormal is forgiven below the normal
+ * numbers. */
 static double error_of(const struct subject *s, double x)
 {
     mpfr_set_d(x0, x, MPFR_RNDN);
@@ -141,8 +141,7 @@ START_TEST(small_exponentials_underflow_gradually)
 }
 END_TEST
 
-/* -- Fixed points, specials, monotone ------------------------------------------------------------
- */
+/* -- Fixed points, specials, monotone ---------------------------------------------------------- */
 
 START_TEST(the_exponential_of_zero_is_one)
 {
@@ -192,8 +191,7 @@ START_TEST(tanh_is_odd_and_never_exceeds_one)
 }
 END_TEST
 
-/* -- The gain of dropout, distances ---------------------------------------------------------------
- */
+/* -- The gain of dropout, distances ------------------------------------------------------------ */
 
 START_TEST(the_gain_of_dropout_is_rounded_once)
 {
@@ -221,11 +219,10 @@ START_TEST(a_distance_is_rounded_once_and_has_no_sign)
 }
 END_TEST
 
-/* -- Every argument (make check-long)
- * -------------------------------------------------------------- */
+/* -- Every argument (make check-long) ---------------------------------------------------------- */
 
-/* The double of libm is off by at most 2^-52 relative: MPFR is asked only where that could matter.
- */
+/* The double of libm is off by at most 2^-52 relative: MPFR is asked only where that could
+ * matter. */
 START_TEST(exp_errs_by_at_most_one_for_every_fp32_argument)
 {
     struct worst w = {0, 0};

@@ -4,8 +4,7 @@
 #include "ref.h"
 #include <math.h>
 
-/* -- Allocations that fail, each in its turn (memory.c) ------------------------------------------
- */
+/* -- Allocations that fail, each in its turn (memory.c) ---------------------------------------- */
 
 START_TEST(an_allocation_that_fails_is_told_and_nothing_is_written)
 {
@@ -90,8 +89,7 @@ START_TEST(converters_tell_of_an_allocation_that_fails_and_serve_doubles)
 }
 END_TEST
 
-/* -- More than there is
- * ----------------------------------------------------------------------------- */
+/* -- More than there is ------------------------------------------------------------------------ */
 
 START_TEST(sizes_past_64_bits_are_told)
 {

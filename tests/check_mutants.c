@@ -69,15 +69,20 @@ START_TEST(without_a_fault_the_row_loop_is_scalar_to_the_bit)
         struct at_planted none = {-1, -1, -1, AT_DEFAULT};
         struct rows x = mutant(&p, &a, &none);
         ck_assert_int_eq(at_forward(&at_scalar, &a, &p.got), AT_OK);
-        struct at_view like = p.got.out;
+        struct at_view like = p.got.out, lse = p.got.lse;
         like.data = problem_own(&p, p.bytes[p.results]);
+        if (lse.data)
+            lse.data = problem_own(&p, p.bytes[p.results + 1]);
         for (int64_t t = 0; t < x.all.n; t++) {
             struct at_place r = at_place_of(&a, x.all, t);
             int64_t at = at_row_offset(&a, &like, r.b, r.h, r.i);
             for (int64_t c = 0; c < p.Dv; c++)
                 paint_put(&like, at + c * like.stride[3], x.out[t * p.Dv + c]);
+            if (lse.data)
+                paint_put(&lse, at_row_offset(&a, &lse, r.b, r.h, r.i), x.lse[t]);
         }
-        ck_assert_msg(paint_same(&like, &p.got.out), "%s\n    %s", problem_line(&p),
+        ck_assert_msg(paint_same(&like, &p.got.out) && (!lse.data || paint_same(&lse, &p.got.lse)),
+                      "%s\n    %s", problem_line(&p),
                       paint_repro(seed, p.options, "check_mutants"));
         problem_free(&p);
     }

@@ -8,9 +8,7 @@
 
 enum { TIMES = 2000 };
 
-/* -- Splits
- * --------------------------------------------------------------------------------------------------
- */
+/* -- Splits ------------------------------------------------------------------------------------ */
 
 START_TEST(splits_cover_each_key_once)
 {
@@ -37,8 +35,8 @@ START_TEST(splits_cover_each_key_once)
 }
 END_TEST
 
-/* An engine that computes nothing: it writes down which keys it is given, and states it was told.
- */
+/* An engine that computes nothing: it writes down which keys it is given, and states it was
+ * told. */
 static struct {
     int64_t j0[16], j1[16];
     int n;
@@ -140,8 +138,7 @@ START_TEST(the_maximum_of_an_attended_row_is_never_minus_zero)
 }
 END_TEST
 
-/* -- at_resolve
- * --------------------------------------------------------------------------------------------- */
+/* -- at_resolve -------------------------------------------------------------------------------- */
 
 static bool same_plan(const struct at_plan *x, const struct at_plan *y)
 {
@@ -213,8 +210,7 @@ START_TEST(the_plan_of_the_bound_follows_the_plan_of_the_engine)
 }
 END_TEST
 
-/* -- Extents of 0
- * ------------------------------------------------------------------------------------------- */
+/* -- Extents of 0 ------------------------------------------------------------------------------ */
 
 START_TEST(empty_batches_heads_and_queries_give_empty_results)
 {

@@ -1,5 +1,5 @@
-/* Case files: results as others store them, and the case of one row. SPDX-License-Identifier: MIT
- */
+/* Case files: results as others store them, and the case of one row.
+ * SPDX-License-Identifier: MIT */
 #include "case_help.h"
 
 /* -- Results --------------------------------------------------------------------------------- */

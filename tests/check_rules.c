@@ -8,8 +8,7 @@ static void bounds(struct problem *p, const char *arith)
     problem_bound(p, &x);
 }
 
-/* -- Equality
- * --------------------------------------------------------------------------------------- */
+/* -- Equality ---------------------------------------------------------------------------------- */
 
 START_TEST(one_visible_key_is_an_equality_unless_the_arithmetic_says_otherwise)
 {
@@ -78,8 +77,7 @@ START_TEST(rows_that_see_nothing_and_rows_of_a_sink_alone_are_equalities)
 }
 END_TEST
 
-/* -- Laws of size
- * ------------------------------------------------------------------------------------ */
+/* -- Laws of size ------------------------------------------------------------------------------ */
 
 /* Catalogue 88. */
 START_TEST(the_bound_scales_with_v)
@@ -155,8 +153,7 @@ START_TEST(huge_scores_cost_no_more_than_the_range_of_v_and_a_clear_winner_costs
 }
 END_TEST
 
-/* -- Rules 2 to 5 of semantics.md
- * --------------------------------------------------------------------- */
+/* -- Rules 2 to 5 of semantics.md -------------------------------------------------------------- */
 
 enum { N = 4 };
 

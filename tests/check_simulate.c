@@ -82,8 +82,7 @@ START_TEST(fp32_with_our_functions_is_the_scalar_engine_to_the_bit)
 }
 END_TEST
 
-/* -- Conversions --------------------------------------------------------------------------------
- */
+/* -- Conversions ------------------------------------------------------------------------------- */
 
 static double encoded(double x, enum at_dtype dtype)
 {
@@ -91,8 +90,8 @@ static double encoded(double x, enum at_dtype dtype)
     return at_decode(at_encode(x, f), f);
 }
 
-/* x as the format rounds it, by at_float; past e4m3's 448 it has numbers that the dtype does not.
- */
+/* x as the format rounds it, by at_float; past e4m3's 448 it has numbers that the dtype does
+ * not. */
 static void converted(double x, enum at_dtype dtype)
 {
     struct at_float f = at_float_of(dtype);
@@ -174,8 +173,7 @@ START_TEST(a_conversion_to_any_format_is_that_of_mpfr)
 }
 END_TEST
 
-/* -- Stochastic rounding --------------------------------------------------------------------------
- */
+/* -- Stochastic rounding ----------------------------------------------------------------------- */
 
 START_TEST(stochastic_rounding_has_the_right_mean_and_repeats_by_its_seed)
 {
@@ -197,8 +195,7 @@ START_TEST(stochastic_rounding_has_the_right_mean_and_repeats_by_its_seed)
 }
 END_TEST
 
-/* -- One rounding an operation -------------------------------------------------------------------
- */
+/* -- One rounding an operation ----------------------------------------------------------------- */
 
 /* One key: lse = RN(RN(RN(q0 k0) + q1 k1)), out = v. */
 static double fused_sum(const double q[2], const double k[2], const struct at_machine *m)
@@ -278,8 +275,7 @@ START_TEST(a_quotient_is_rounded_once)
 }
 END_TEST
 
-/* -- Stated errors --------------------------------------------------------------------------------
- */
+/* -- Stated errors ----------------------------------------------------------------------------- */
 
 /* Two keys whose scores are 0 and s: lse = log(1 + e^s), so out with v = (0, 1) tells e^s. */
 START_TEST(a_leaning_exponential_errs_by_what_it_states_and_no_more)

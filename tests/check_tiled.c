@@ -35,8 +35,7 @@ START_TEST(every_build_has_the_bits_of_scalar_on_random_problems)
 }
 END_TEST
 
-/* -- One problem, seen closely ------------------------------------------------------------------
- */
+/* -- One problem, seen closely ----------------------------------------------------------------- */
 
 enum { S = 150, D = 20, H = 4 };
 

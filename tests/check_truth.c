@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "truth_cases.h"
 
-/* -- Numbers from the catalogue of faults --------------------------------------------------------
- */
+/* -- Numbers from the catalogue of faults ------------------------------------------------------ */
 
 /* Fifteen digits, cut: so many are compared. */
 static void expect_digits(const char *what, double got, double right)
@@ -112,8 +111,7 @@ START_TEST(dropout_counts_kept_values_more_and_leaves_the_lse)
 }
 END_TEST
 
-/* -- Infinities, NaN, empty rows ------------------------------------------------------------------
- */
+/* -- Infinities, NaN, empty rows --------------------------------------------------------------- */
 
 static bool alike(double x, double y) { return x == y || (isnan(x) && isnan(y)); }
 

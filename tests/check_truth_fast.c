@@ -208,8 +208,7 @@ START_TEST(a_machine_that_rounds_otherwise_is_noticed)
 }
 END_TEST
 
-/* -- Every charge is made -----------------------------------------------------------------------
- */
+/* -- Every charge is made ---------------------------------------------------------------------- */
 
 /* Room for one tile of the plain problem's rows. */
 struct bench {
@@ -345,8 +344,7 @@ START_TEST(every_weight_is_charged)
 }
 END_TEST
 
-/* -- Verdicts at an interval's edge --------------------------------------------------------------
- */
+/* -- Verdicts at an interval's edge ------------------------------------------------------------ */
 
 /* An output of fp64 one number past hi + B: outside, unless o may be half a number larger. */
 START_TEST(an_element_at_its_edge_is_not_settled)

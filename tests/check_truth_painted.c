@@ -30,8 +30,7 @@ static bool answer(const struct at_attention *a, int64_t n, struct at_answer *x)
     return at_truth(a, (struct at_rows){n, NULL}, x) == AT_OK;
 }
 
-/* -- Two truths -----------------------------------------------------------------------------------
- */
+/* -- Two truths -------------------------------------------------------------------------------- */
 
 struct tally {
     int64_t judged, tight; /* elements; those that the second truth knows to 80 bits */
@@ -106,8 +105,7 @@ START_TEST(two_truths_agree)
 }
 END_TEST
 
-/* -- What must change nothing
- * ---------------------------------------------------------------------- */
+/* -- What must change nothing ------------------------------------------------------------------ */
 
 static bool same_answers(const struct at_answer *x, const struct at_answer *y)
 {

@@ -3,8 +3,7 @@
 #include "truth.h"
 #include "truth_cases.h"
 
-/* -- Borders and exact fractions -----------------------------------------------------------------
- */
+/* -- Borders and exact fractions --------------------------------------------------------------- */
 
 START_TEST(a_tie_is_decided_exactly)
 {
@@ -218,8 +217,7 @@ START_TEST(an_answer_past_the_largest_double_is_infinite)
 }
 END_TEST
 
-/* -- Log-sum-exp ----------------------------------------------------------------------------------
- */
+/* -- Log-sum-exp ------------------------------------------------------------------------------- */
 
 START_TEST(the_lse_of_one_key_is_its_score)
 {

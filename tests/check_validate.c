@@ -22,8 +22,7 @@ static void page(struct base *x)
     x->a.pages = (struct at_pages){x->table, NULL, 3};
 }
 
-/* -- Misuses
- * ------------------------------------------------------------------------------------------- */
+/* -- Misuses ----------------------------------------------------------------------------------- */
 
 #define SPOIL(name, how)                                                                           \
     static void name(struct base *x) { how; }
@@ -267,8 +266,7 @@ START_TEST(an_engine_without_code_for_the_type_is_unsupported)
 }
 END_TEST
 
-/* -- States: what at_merge and at_finish refuse
- * ----------------------------------------------------------- */
+/* -- States: what at_merge and at_finish refuse ------------------------------------------------ */
 
 struct states {
     float m[4], l[4], u[8];

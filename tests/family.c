@@ -8,8 +8,7 @@
 
 static double sign(struct paint *r) { return paint_one_in(r, 2) ? 1 : -1; }
 
-/* -- Scores -------------------------------------------------------------------------------------
- */
+/* -- Scores ------------------------------------------------------------------------------------ */
 
 enum { RANDOM, EQUAL, OFFSET, UP, DOWN, ONE_HOT, TWO_LEVELS, PAIRS, FAR, STEEP, SCORES };
 static const char *const score_names[] = {"random",  "equal",  "offset", "up",  "down",
@@ -38,8 +37,7 @@ static void scores(struct paint *r, int kind, int64_t n, double most, double *s)
     }
 }
 
-/* -- Values -------------------------------------------------------------------------------------
- */
+/* -- Values ------------------------------------------------------------------------------------ */
 
 enum { PLAIN, CONSTANT, SORTED, CANCEL, SUBNORMAL, HUGE_V, HUGE_ONE, SPREAD, POSITIVE, VALUES };
 static const char *const value_names[] = {"plain", "constant", "sorted", "cancelling", "subnormal",
@@ -61,8 +59,7 @@ static double value(struct paint *r, int kind, int64_t j, int64_t n, struct at_f
     }
 }
 
-/* -- The problem --------------------------------------------------------------------------------
- */
+/* -- The problem ------------------------------------------------------------------------------- */
 
 static enum at_dtype draw_dtype(struct paint *r, const struct at_arith *k)
 {
@@ -190,8 +187,7 @@ const char *family_line(const struct family *f)
     return line;
 }
 
-/* -- Judging ------------------------------------------------------------------------------------
- */
+/* -- Judging ----------------------------------------------------------------------------------- */
 
 static const struct at_rows rows = {FAMILY_ROWS, NULL};
 

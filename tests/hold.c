@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- Truth and verdict
- * ------------------------------------------------------------------------------ */
+/* -- Truth and verdict ------------------------------------------------------------------------- */
 
 bool hold_truth(struct hold *h, const struct at_attention *a)
 {
@@ -69,8 +68,7 @@ const char *hold_digits(double x)
     return text;
 }
 
-/* -- Poison
- * ------------------------------------------------------------------------------------------- */
+/* -- Poison ------------------------------------------------------------------------------------ */
 
 enum { HOLDS = 48 };
 
@@ -174,8 +172,7 @@ void hold_poison(struct problem *p, double poison)
         free(m.byte[k]);
 }
 
-/* -- A row alone
- * ---------------------------------------------------------------------------------------- */
+/* -- A row alone ------------------------------------------------------------------------------- */
 
 /* x from element (b,h,s,0) on, with n rows of it; absent stays absent. */
 static struct at_view part(struct at_view x, int64_t at, int64_t n, int64_t columns)

@@ -3,11 +3,11 @@
  *
  *     kernel  suite  case  effect  judge  confidence  assert_close ... hipdnn
  *
- * effect: does the kernel differ from the one without the fault in a bit of out or lse? 1 in a
- * rule's column: it fails the kernel. Suites: "ordinary" (normal numbers, as a kernel's own test
- * draws them, fp32 and bf16), and those of `attest generate full`, whose intervals stand in for the
- * judge: the preset that the files state, equality on exact cases. usage: kill_matrix [seed].
- * SPDX-License-Identifier: MIT */
+ * effect: does the kernel differ from the one without the fault in a bit of out, or of lse where
+ * the suite is generated? 1 in a rule's column: it fails the kernel. Suites: "ordinary" (normal
+ * numbers, as a kernel's own test draws them, fp32 and bf16), and those of `attest generate full`,
+ * whose intervals stand in for the judge: the preset that the files state, equality on exact cases.
+ * usage: kill_matrix [seed]. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_index.h"
 #include "at_simulate.h"

@@ -49,8 +49,7 @@ static double bound(struct row *w)
     return w->x.out_bound[0];
 }
 
-/* -- The theorem's number ------------------------------------------------------------------------
- */
+/* -- The theorem's number ---------------------------------------------------------------------- */
 
 /* (A-ord) once more, in long double, for scores that are exact: D = 0, and no P of its own. */
 struct theorem {
@@ -109,8 +108,8 @@ static long double shared(const struct theorem *x)
     return most;
 }
 
-/* sum over additions and rescales of |sum_J p v| + sum_J p (e^E - 1)|v|, and of l's, sum_J p e^E.
- */
+/* sum over additions and rescales of |sum_J p v| + sum_J p (e^E - 1)|v|, and of l's, sum_J p
+ * e^E. */
 static long double sums(const struct theorem *x, bool of_l)
 {
     long double sum = 0, all = 0, second = 0;

@@ -110,8 +110,8 @@ double paint_get(const struct at_view *x, int64_t b, int64_t h, int64_t s, int64
 typedef bool problem_fails(struct problem *p, void *with);
 struct paint_options paint_shrink(uint64_t seed, struct paint_options from, problem_fails *fails,
                                   void *with);
-/* "SEED=7 COUNT=1 WITHOUT=0x80 MOST=3 build/tests/check_engines": one problem, in a static buffer.
- */
+/* "SEED=7 COUNT=1 WITHOUT=0x80 MOST=3 build/tests/check_engines": one problem, in a static
+ * buffer. */
 const char *paint_repro(uint64_t seed, struct paint_options options, const char *suite);
 /* The shapes and fields of p, in a static buffer. */
 const char *problem_line(const struct problem *p);

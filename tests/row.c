@@ -235,8 +235,7 @@ START_TEST(a_sink_of_minus_infinity_is_absent)
 }
 END_TEST
 
-/* -- The two "+ 0" ------------------------------------------------------------------------------
- */
+/* -- The two "+ 0" ----------------------------------------------------------------------------- */
 
 START_TEST(a_maximum_of_minus_zero_becomes_zero)
 {
@@ -276,8 +275,7 @@ START_TEST(two_terms_that_underflow_to_minus_zero_leave_zero)
 }
 END_TEST
 
-/* -- Rows without keys, lanes that have seen nothing, finish --------------------------------------
- */
+/* -- Rows without keys, lanes that have seen nothing, finish ----------------------------------- */
 
 START_TEST(a_row_that_has_seen_nothing_passes_an_empty_tile)
 {

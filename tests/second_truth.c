@@ -26,8 +26,7 @@ int isnanq(quad x);
 #define TINY 0x1p-16490Q
 #define SLACK (1 + 0x1p-60Q)
 
-/* -- Numbers with errors ------------------------------------------------------------------------
- */
+/* -- Numbers with errors ----------------------------------------------------------------------- */
 
 static struct second make(quad x, quad e)
 {
@@ -78,8 +77,7 @@ static struct second logarithm(struct second a)
     return make(x, room > 0 ? a.e / room + 4 * EPS * fabsq(x) : HUGE);
 }
 
-/* -- Stored numbers -----------------------------------------------------------------------------
- */
+/* -- Stored numbers ---------------------------------------------------------------------------- */
 
 /* IEEE fields: sign, `width` exponent bits, `digits` fraction bits. */
 static quad decode(uint64_t bits, int width, int digits)
@@ -124,8 +122,7 @@ static quad optional(const struct at_view *x, int64_t b, int64_t h, int64_t s, i
     return x->data ? stored(x, element(x, b, h, s, c)) : absent;
 }
 
-/* -- Places -------------------------------------------------------------------------------------
- */
+/* -- Places ------------------------------------------------------------------------------------ */
 
 struct second_row second_place(const struct at_attention *a, int64_t t)
 {
@@ -185,8 +182,7 @@ bool second_sees(const struct at_attention *a, struct second_row at, int64_t j)
            optional(&s->bias, at.b, at.h, at.i, j, 0) != -HUGE;
 }
 
-/* -- Dropout ------------------------------------------------------------------------------------
- */
+/* -- Dropout ----------------------------------------------------------------------------------- */
 
 /* Longest of the lengths that ragged or paged batches have. */
 static uint64_t longest(const int64_t *len, int64_t B, int64_t otherwise)
@@ -228,8 +224,7 @@ bool second_keeps(const struct at_attention *a, struct second_row at, int64_t j)
     return (quad)philox(e >> 2, d->offset, d->seed, (int)(e & 3)) >= floorq((quad)d->p * 0x1p32Q);
 }
 
-/* -- The formula --------------------------------------------------------------------------------
- */
+/* -- The formula ------------------------------------------------------------------------------- */
 
 static struct second score(const struct at_attention *a, struct second_row at, int64_t row,
                            int64_t j)

@@ -163,8 +163,7 @@ static const struct rule {
              {"a sink and no key", 0, {0}, {0}, 0.5, 0, 0.5},
              {"no key", 0, {0}, {0}, NO, 0, -INF}};
 
-/* -- Small rows: D = Dv = 1, q = 1, so that k are the scores -------------------------------------
- */
+/* -- Small rows: D = Dv = 1, q = 1, so that k are the scores ----------------------------------- */
 
 static double one = 1;
 
