@@ -118,6 +118,7 @@ static void emulate(struct problem *x)
                                                &at_gpu_decode_emulated};
     size_t out = x->bytes[0], lse = x->bytes[1];
     char *want = malloc(out + lse);
+    ck_assert_ptr_nonnull(want);
     struct at_plan before = x->a.plan;
     for (int k = 0; k < 6; k++) {
         const struct at_engine *e = engines[k % 3];
@@ -125,9 +126,10 @@ static void emulate(struct problem *x)
         memset(x->owned[0], 0xff, out);
         memset(x->owned[1], 0xff, lse);
         ck_assert_int_eq(at_forward(e, &x->a, &x->got), AT_OK);
-        if (k % 3 == 0) {
+        if (e == &at_scalar) {
             memcpy(want, x->owned[0], out);
             memcpy(want + out, x->owned[1], lse);
+            continue;
         }
         ck_assert_msg(memcmp(want, x->owned[0], out) == 0 &&
                           memcmp(want + out, x->owned[1], lse) == 0,
