@@ -47,6 +47,8 @@ static double common(const struct at_canvas *x, int64_t j)
     return 4096 * x->a.score.scale;
 }
 
+static double below(const struct at_canvas *x, int64_t j) { return -common(x, j); }
+
 static double rising(const struct at_canvas *x, int64_t j)
 {
     return 64 * (double)(j + 1) / (double)x->Skv;
@@ -73,6 +75,7 @@ static double half(const struct at_canvas *x, int64_t j)
 }
 
 void at_fill_common(struct at_canvas *x) { at_fill(x), add_to_scores(x, common); }
+void at_fill_below(struct at_canvas *x) { at_fill(x), add_to_scores(x, below); }
 void at_fill_rising(struct at_canvas *x) { at_fill(x), add_to_scores(x, rising); }
 void at_fill_falling(struct at_canvas *x) { at_fill(x), add_to_scores(x, falling); }
 void at_fill_by_tile(struct at_canvas *x) { at_fill(x), add_to_scores(x, by_tile); }
@@ -122,6 +125,20 @@ void at_fill_tiny(struct at_canvas *x)
         factor /= 2;
     at_fill(x);
     times(x->v, at_v_n(x), factor);
+}
+
+/* Scores of 1/8 in one column alone, so that hardly any error is theirs. */
+static double small(const struct at_canvas *x, int64_t j)
+{
+    return at_normal(at_canvas_brush(x, 2), (uint64_t)j) / 8;
+}
+
+void at_fill_pair(struct at_canvas *x)
+{
+    add_to_scores(x, small);
+    at_fill_normal(x, x->v, 3, at_v_n(x));
+    for (int64_t t = 0; t < at_v_n(x); t++)
+        x->v[t] = (t / x->Dv % 2 ? -2 : 2) + x->v[t] / 4;
 }
 
 /* Large values in the first half of the keys, their opposites in the second, and normals on top. */

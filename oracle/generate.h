@@ -136,6 +136,7 @@ void at_poison(struct at_canvas *x);
 /* Extreme scores and values, maxima by tile. */
 void at_fill_common(struct at_canvas *x);
 void at_fill_low(struct at_canvas *x);
+void at_fill_below(struct at_canvas *x);
 void at_fill_rising(struct at_canvas *x);
 void at_fill_falling(struct at_canvas *x);
 void at_fill_by_tile(struct at_canvas *x);
@@ -145,6 +146,7 @@ void at_fill_half(struct at_canvas *x);
 void at_fill_huge(struct at_canvas *x);
 void at_fill_tiny(struct at_canvas *x);
 void at_fill_cancel(struct at_canvas *x);
+void at_fill_pair(struct at_canvas *x);
 void at_fill_masked(struct at_canvas *x);
 void at_fill_biased(struct at_canvas *x);
 

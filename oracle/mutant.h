@@ -17,6 +17,7 @@ enum fault {
     MAXIMUM_FROM_ZERO,
     MAXIMUM_FLOOR,
     NO_MAXIMUM,
+    HIDDEN_TILE_ZERO,
     LAGGING_SUM,
     STALE_WORKSPACE,
     /* tiles and keys */
@@ -35,9 +36,11 @@ enum fault {
     CAUSAL_SHORT,
     CAUSAL_CORNER,
     CAUSAL_IGNORED,
+    CAUSAL_IN_TILE,
     WINDOW_WIDE,
     WINDOW_SHORT,
     WINDOW_IGNORED,
+    WINDOW_CAUSAL,
     MASK_INVERTED,
     MASK_IGNORED,
     MASK_FINITE,
@@ -80,8 +83,16 @@ enum fault {
     MERGE_INVERSE,
     FIRST_SPLIT_TWICE,
     LAST_SPLIT_LOST,
+    EMPTY_SPLIT_ZERO,
     LSE_BASE_2,
     LSE_NO_MAXIMUM,
+    /* the ends of the range */
+    NAN_EMPTY,
+    NAN_TO_ZERO,
+    SCORE_CLAMPED,
+    VALUE_CLAMPED,
+    VALUE_FLUSHED,
+    WEIGHTS_SCALED,
     /* arithmetic */
     P_TRUNCATED,
     P_BF16,
@@ -98,6 +109,8 @@ enum fault {
     EXP_BASE_SHORT,
     EXP_ROUGH,
     EXP_FAIR,
+    EXP_CLOSE,
+    SMALL_WEIGHTS_LOST,
     FAULTS
 };
 

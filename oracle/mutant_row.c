@@ -15,9 +15,12 @@ static float exponential(const struct mutant_work *w, float x)
     if (is(w, EXP_BASE_SHORT)) /* 1.4427 for log2 e: 1 + 58 2^-24 times as much */
         x *= 0x1.00003ap+0f;
     float y = x > 0 ? expf(x) : at_exp(x);
-    if ((is(w, EXP_ROUGH) || is(w, EXP_FAIR)) && x != 0 &&
-        x > -80) /* a wave, as a short polynomial leaves */
-        y *= 1 + (is(w, EXP_ROUGH) ? 0x1p-13f : 0x1p-17f) * sinf(37 * x);
+    float off = is(w, EXP_ROUGH)   ? 0x1p-13f
+                : is(w, EXP_FAIR)  ? 0x1p-17f
+                : is(w, EXP_CLOSE) ? 20 * 0x1p-23f
+                                   : 0;
+    if (off > 0 && x != 0 && x > -80) /* a wave, as a short polynomial leaves */
+        y *= 1 + off * sinf(37 * x);
     return y;
 }
 
@@ -26,11 +29,27 @@ static float worth(const struct mutant_work *w, float m, float to)
     return m == to ? 1 : exponential(w, m - to);
 }
 
+/* The maximum becomes 0 where it was less: an empty state that did not start at -inf joins. */
+static void lift(const struct mutant_work *w, struct at_row *x)
+{
+    if (x->l == 0 || !(x->m < 0))
+        return;
+    float a = worth(w, x->m, 0);
+    x->m = 0;
+    x->l *= a;
+    for (int64_t c = 0; c < w->z.Dv; c++)
+        x->u[c] *= a;
+}
+
 /* -- A tile ---------------------------------------------------------------------------------- */
 
 /* P as it enters P V. */
 static float weight(const struct mutant_work *w, float p)
 {
+    if (is(w, SMALL_WEIGHTS_LOST) && p < 0x1p-10f) /* half of e4m3's least number */
+        return 0;
+    if (is(w, WEIGHTS_SCALED))
+        p *= 256;
     if (is(w, P_TRUNCATED))
         return at_float(at_bits32(p) & 0xffff0000u);
     if (is(w, P_BF16) || is(w, P_FP16))
@@ -91,6 +110,8 @@ static void tile(struct mutant_work *w, struct at_row *x, int64_t number, struct
             m = at_larger(m, mutant_score(w, j));
             n++;
         }
+    if (n == 0 && is(w, HIDDEN_TILE_ZERO))
+        lift(w, x);
     if (n == 0)
         return;
     if (is(w, NO_MAXIMUM))
@@ -125,6 +146,13 @@ static void attend(struct mutant_work *w, struct at_row *x, struct at_span seen)
     }
 }
 
+/* Is a tile of the split beyond what is seen? */
+static bool tile_hidden(const struct mutant_work *w, struct at_span split, struct at_span seen)
+{
+    int64_t bc = w->a->plan.bc, first = seen.lo - seen.lo % bc;
+    return seen.lo == seen.hi || split.lo < first || (seen.hi + bc - 1) / bc * bc < split.hi;
+}
+
 /* What a split hands over under the merge's faults. */
 static void hand_over(const struct mutant_work *w, struct at_row *x)
 {
@@ -142,6 +170,8 @@ static void hand_over(const struct mutant_work *w, struct at_row *x)
 
 static void merge(const struct mutant_work *w, struct at_row *x, const struct at_row *y)
 {
+    if (y->l == 0 && is(w, EMPTY_SPLIT_ZERO))
+        lift(w, x);
     if (y->l == 0)
         return;
     bool empty = x->l == 0;
@@ -155,6 +185,8 @@ static void merge(const struct mutant_work *w, struct at_row *x, const struct at
     x->l = empty ? y->l : at_join(a, x->l, b, y->l);
     for (int64_t c = 0; c < w->z.Dv; c++)
         x->u[c] = empty ? y->u[c] : at_join(a, x->u[c], b, y->u[c]);
+    if (empty && is(w, EMPTY_SPLIT_ZERO))
+        lift(w, x);
 }
 
 static void merge_all(struct mutant_work *w)
@@ -200,7 +232,8 @@ static void sink(struct mutant_work *w)
 static void recall_scores(struct mutant_work *w)
 {
     bool spoils = (w->kind >= CAUSAL_WIDE && w->kind <= VALUE_SCALE_LOST) ||
-                  (w->kind >= SCORES_BF16 && w->kind <= TF32_INPUTS) || w->kind == OPEN_TAIL;
+                  (w->kind >= SCORES_BF16 && w->kind <= TF32_INPUTS) || w->kind == OPEN_TAIL ||
+                  w->kind == SCORE_CLAMPED;
     int by = spoils ? w->kind : FAULTS;
     if (w->scored_by == by && w->at.b == w->b && w->at.h == w->h && w->at.i == w->i)
         return;
@@ -222,6 +255,8 @@ static void run(struct mutant_work *w, bool stale)
             cut.hi = at_max(cut.hi, seen.hi); /* an open tail lies past the last key */
         w->stale = stale && k == 0;
         attend(w, &w->part[k], at_cut(seen, cut));
+        if (is(w, HIDDEN_TILE_ZERO) && tile_hidden(w, cut, at_cut(seen, cut)))
+            lift(w, &w->part[k]);
         hand_over(w, &w->part[k]);
     }
     merge_all(w);
@@ -263,7 +298,11 @@ float mutant_out(const struct mutant_work *w, int64_t c)
     bool gains = at_drops(a) && !is(w, DROPOUT_NO_GAIN) && !is(w, DROPOUT_IGNORED);
     if ((is(w, EMPTY_NAN) && x->l == 0) || unwritten(w))
         return NAN;
-    return at_out(x->u[c], x->l, gains ? at_rounded(at_gain(a->dropout.p)) : 1);
+    float u = is(w, WEIGHTS_SCALED) ? x->u[c] / 256 : x->u[c];
+    float out = at_out(u, x->l, gains ? at_rounded(at_gain(a->dropout.p)) : 1);
+    if ((is(w, NAN_EMPTY) && isnan(x->l)) || (is(w, NAN_TO_ZERO) && isnan(out)))
+        return 0;
+    return out;
 }
 
 float mutant_lse(const struct mutant_work *w)
@@ -274,6 +313,8 @@ float mutant_lse(const struct mutant_work *w)
         return NAN; /* what results are filled with */
     if (is(w, LSE_BASE_2))
         return lse * 0x1.715476p+0f; /* log2 e */
+    if (is(w, NAN_EMPTY) && isnan(x->l))
+        return -INFINITY;
     if (is(w, LSE_NO_MAXIMUM) && x->l != 0)
         return at_log(x->l);
     return lse;

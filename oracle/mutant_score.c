@@ -14,6 +14,8 @@ static int64_t position(const struct mutant_work *w)
     int64_t given = w->a->score.offset ? w->a->score.offset[w->b] : 0;
     if (is(w, CAUSAL_CORNER) && w->a->score.right != AT_UNBOUNDED) /* the other corner */
         return given == 0 ? w->i + w->z.Skv - w->z.Sq : w->i;
+    if (is(w, CAUSAL_IN_TILE) && w->a->score.right != AT_UNBOUNDED) /* tiles are square */
+        return w->i % w->a->plan.bc + given;
     return w->i + given;
 }
 
@@ -22,6 +24,8 @@ static int64_t right_edge(const struct mutant_work *w)
     int64_t right = w->a->score.right;
     if (right == AT_UNBOUNDED || is(w, CAUSAL_IGNORED))
         return INT64_MAX / 4;
+    if (is(w, WINDOW_CAUSAL))
+        return at_min(right, 0);
     return right + is(w, CAUSAL_WIDE) - is(w, CAUSAL_SHORT);
 }
 
@@ -137,6 +141,12 @@ const float *mutant_value(struct mutant_work *w, int64_t j)
     load(w, &a->v, &a->score.vscale, j + next, w->z.Dv);
     if (is(w, LAST_COLUMN))
         w->kv[w->z.Dv - 1] = 0;
+    for (int64_t c = 0; is(w, VALUE_FLUSHED) && c < w->z.Dv; c++)
+        if (fabsf(w->kv[c]) < FLT_MIN)
+            w->kv[c] = 0;
+    for (int64_t c = 0; is(w, VALUE_CLAMPED) && c < w->z.Dv; c++)
+        if (isinf(w->kv[c]))
+            w->kv[c] = copysignf(FLT_MAX, w->kv[c]);
     return w->kv;
 }
 
@@ -238,6 +248,8 @@ static float score(struct mutant_work *w, int64_t j)
     if (is(w, CAP_AFTER_BIAS))
         return capped(w, slanted(w, biased(w, s, j), j));
     s = slanted(w, biased(w, capped(w, s), j), j);
+    if (is(w, SCORE_CLAMPED) && s > FLT_MAX)
+        return FLT_MAX;
     return is(w, SCORES_BF16)   ? mutant_rounded(s, AT_BF16)
            : is(w, SCORES_FP16) ? mutant_rounded(s, AT_F16)
                                 : s;

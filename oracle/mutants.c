@@ -31,6 +31,9 @@ static const struct at_mutant mutants[] = {
                        AT_NEEDS_LOW, 3, NULL},
     [NO_MAXIMUM] = {"no-maximum", "weights are e^s, without a maximum", "fp32", AT_NEEDS_HIGH, 0,
                     NULL},
+    [HIDDEN_TILE_ZERO] = {"hidden-tile-zero",
+                          "a tile that the row does not see raises the maximum to 0", "fp32",
+                          AT_NEEDS_TILES | AT_NEEDS_HIDDEN | AT_NEEDS_LOW, 8, NULL},
     [LAGGING_SUM] = {"lagging-sum", "l takes in the sum of the tile before N", "fp32",
                      AT_NEEDS_TILES, 13, "tile"},
     [STALE_WORKSPACE] = {"stale-workspace", "u starts from what the row before left there", "fp32",
@@ -58,12 +61,16 @@ static const struct at_mutant mutants[] = {
                        AT_NEEDS_CAUSAL | AT_NEEDS_SHAPE, 26, NULL},
     [CAUSAL_IGNORED] = {"causal-ignored", "keys after the row's own are seen", "fp32",
                         AT_NEEDS_CAUSAL, 89, NULL},
+    [CAUSAL_IN_TILE] = {"causal-in-tile", "the diagonal starts anew in each tile of query rows",
+                        "fp32", AT_NEEDS_CAUSAL | AT_NEEDS_TILES, 28, NULL},
     [WINDOW_WIDE] = {"window-wide", "each row sees one key more on the left", "fp32",
                      AT_NEEDS_WINDOW, 29, NULL},
     [WINDOW_SHORT] = {"window-short", "each row sees one key less on the left", "fp32",
                       AT_NEEDS_WINDOW, 29, NULL},
     [WINDOW_IGNORED] = {"window-ignored", "keys before the window are seen", "fp32",
                         AT_NEEDS_WINDOW, 32, NULL},
+    [WINDOW_CAUSAL] = {"window-causal", "what a window shows on the right is hidden", "fp32",
+                       AT_NEEDS_CAUSAL, 30, NULL},
     [MASK_INVERTED] = {"mask-inverted", "the mask's 0 shows and 1 hides", "fp32", AT_NEEDS_MASK, 73,
                        NULL},
     [MASK_IGNORED] = {"mask-ignored", "the mask is not read", "fp32", AT_NEEDS_MASK, 69, NULL},
@@ -131,9 +138,23 @@ static const struct at_mutant mutants[] = {
                            AT_NEEDS_SPLITS, 25, NULL},
     [LAST_SPLIT_LOST] = {"last-split-lost", "the last split is never merged", "fp32",
                          AT_NEEDS_SPLITS, 24, NULL},
+    [EMPTY_SPLIT_ZERO] = {"empty-split-zero",
+                          "a split without keys is merged with 0 for its maximum", "fp32",
+                          AT_NEEDS_SPLITS | AT_NEEDS_LOW, 25, NULL},
     [LSE_BASE_2] = {"lse-base-2", "the lse returned is in base 2", "fp32", AT_NEEDS_LSE, 15, NULL},
     [LSE_NO_MAXIMUM] = {"lse-no-maximum", "the lse returned is log l, without the maximum", "fp32",
                         AT_NEEDS_LSE, 20, NULL},
+    [NAN_EMPTY] = {"nan-empty", "a row whose sum is NaN is taken for one that sees nothing", "fp32",
+                   AT_NEEDS_RANGE, 14, NULL},
+    [NAN_TO_ZERO] = {"nan-to-zero", "NaN in out is written as 0", "fp32", AT_NEEDS_RANGE, 1, NULL},
+    [SCORE_CLAMPED] = {"score-clamped", "a score of +inf is cut to the largest finite number",
+                       "fp32", AT_NEEDS_RANGE, 0, NULL},
+    [VALUE_CLAMPED] = {"value-clamped", "an infinite v is cut to the largest finite number", "fp32",
+                       AT_NEEDS_RANGE, 0, NULL},
+    [VALUE_FLUSHED] = {"value-flushed", "a subnormal v is read as 0", "fp32", AT_NEEDS_RANGE, 0,
+                       NULL},
+    [WEIGHTS_SCALED] = {"weights-scaled", "u is kept times 2^8, and may overflow", "fp32",
+                        AT_NEEDS_RANGE, 48, NULL},
     [P_TRUNCATED] = {"p-truncated", "P is cut to bf16 instead of rounded", "bf16-p", 0, 0, NULL},
     [P_BF16] = {"p-bf16", "P in bf16: rounded before P V", "fp32", 0, 52, NULL},
     [P_FP16] = {"p-fp16", "P in fp16: rounded before P V", "fp32", 0, 52, NULL},
@@ -150,6 +171,9 @@ static const struct at_mutant mutants[] = {
     [EXP_BASE_SHORT] = {"exp-base-short", "1.4427 stands for log2 e", "fp32", 0, 0, NULL},
     [EXP_ROUGH] = {"exp-rough", "e^x is off by up to 2^-13", "fp32", 0, 0, NULL},
     [EXP_FAIR] = {"exp-fair", "e^x is off by up to 2^-17", "fp32", 0, 0, NULL},
+    [EXP_CLOSE] = {"exp-close", "e^x is off by up to 20 ulps", "fp32", 0, 0, NULL},
+    [SMALL_WEIGHTS_LOST] = {"small-weights-lost", "weights below 2^-10 are 0 in P V, not in l",
+                            "fp32", 0, 52, NULL},
 };
 
 const struct at_mutant *at_mutant_at(int64_t k)
@@ -169,7 +193,7 @@ unsigned at_mutant_offers(const struct at_attention *a)
     bool hides = s->right != AT_UNBOUNDED || s->left != AT_UNBOUNDED || s->mask.data ||
                  s->bias.data || s->kv_len || s->q_len || z.Skv == 0;
     unsigned x = AT_NEEDS_LOW | AT_NEEDS_HIGH | AT_NEEDS_TILES | AT_NEEDS_TAIL | AT_NEEDS_SPLITS |
-                 AT_NEEDS_LSE;
+                 AT_NEEDS_LSE | AT_NEEDS_RANGE;
     x |= s->right != AT_UNBOUNDED ? AT_NEEDS_CAUSAL : 0;
     x |= s->offset || z.Sq != z.Skv ? AT_NEEDS_SHAPE : 0;
     x |= s->left != AT_UNBOUNDED ? AT_NEEDS_WINDOW : 0;

@@ -237,7 +237,8 @@ enum at_need {
     AT_NEEDS_VSCALE = 1 << 22,
     AT_NEEDS_SINK = 1 << 23,
     AT_NEEDS_DROPOUT = 1 << 24,
-    AT_NEEDS_HEADS = 1 << 25 /* several key heads */
+    AT_NEEDS_HEADS = 1 << 25, /* several key heads */
+    AT_NEEDS_RANGE = 1 << 26  /* NaN, infinities, huge or subnormal values */
 };
 
 struct at_mutant {
@@ -323,7 +324,7 @@ enum at_corner { AT_NO_CORNER, AT_BOTTOM_RIGHT, AT_TOP_LEFT };
 
 /* The versions that files state: what a score means, which cases there are, how the interval comes
  * about. */
-enum { AT_SPEC = 1, AT_SUITE = 2, AT_BOUND = 1 };
+enum { AT_SPEC = 1, AT_SUITE = 3, AT_BOUND = 1 };
 
 #define AT_TILES 8
 struct at_request {

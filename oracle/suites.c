@@ -19,6 +19,7 @@ static void corner(struct at_canvas *x, enum at_corner which)
 static void set_bottom_right(struct at_canvas *x) { corner(x, AT_BOTTOM_RIGHT); }
 static void set_top_left(struct at_canvas *x) { corner(x, AT_TOP_LEFT); }
 static void set_decode(struct at_canvas *x) { x->Sq = 1; }
+static void set_rows_of_tiles(struct at_canvas *x) { x->Sq = at_max(x->Sq, 2 * x->tile + 1); }
 static void set_masked(struct at_canvas *x) { x->has[AT_MASK] = true; }
 static void set_biased(struct at_canvas *x) { x->has[AT_BIAS] = true; }
 
@@ -285,10 +286,17 @@ static const struct at_plot plots[] = {
      .fill = at_fill_search, .unfit = at_unfit_search},
     {61, "exact-balance", "a key lost or counted twice anywhere: values cancel, so out is 0", "",
      AT_BALANCED, .fill = at_fill_balance, LABELS},
+    /* from version 3 on */
+    {62, "smoke-rows", "query tiles: two of them and a row, each row at its own place", "",
+     .size = set_rows_of_tiles, .fill = at_fill},
+    {63, "splits-empty", "0 for the maximum of splits and tiles without keys: scores are far below",
+     "lengths", .by_tile = true, .size = set_lengths, .fill = at_fill_below},
+    {64, "adversarial-pair", "the exponential alone: two keys a row, small scores, opposite values",
+     "causal, window", .size = set_two, .fill = at_fill_pair},
 };
 
 /* The last number of each version. */
-static const uint32_t last[AT_SUITE] = {33, 61};
+static const uint32_t last[AT_SUITE] = {33, 61, 64};
 
 int64_t at_plot_since(const struct at_plot *plot)
 {

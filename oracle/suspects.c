@@ -92,7 +92,7 @@ static void try_splits(struct search *x, int kind)
 static bool tiled(const struct at_mutant *m)
 {
     bool rounds = strncmp(m->name, "p-", 2) == 0 || strncmp(m->name, "sums-", 5) == 0 ||
-                  strcmp(m->name, "stale-workspace") == 0;
+                  strncmp(m->name, "small-", 6) == 0 || strcmp(m->name, "stale-workspace") == 0;
     return rounds || m->needs & (AT_NEEDS_TILES | AT_NEEDS_TAIL) || (m->of && m->of[0] == 't');
 }
 

@@ -5,6 +5,7 @@
 #include "hold.h"
 #include "oracle.h"
 #include "ordinary.h"
+#include "turned.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ static void diagnose_ordinary(int64_t k, struct score *s)
 {
     struct ordinary x;
     uint32_t features = k < 11 ? 1u << k : ORDINARY_CAUSAL | 1u << (k % 11);
-    struct ordinary_shape shape = {2, 4, 2, 12, 72, 20, 7, AT_F32, features, k % 2 ? 1 : 30};
+    struct ordinary_shape shape = {2, 4, 2, 20, 72, 20, 7, AT_F32, features, k % 2 ? 1 : 30};
     ordinary_make(&x, paint_seed() + (uint64_t)k, shape);
     lower(&x.a, k);
     diagnose_all(&x.a, &x.got, k, s);
@@ -162,8 +163,9 @@ START_TEST(a_planted_fault_is_named)
             diagnose_ordinary(k / 2, &s);
             continue;
         }
-        paint_problem(&p, paint_seed() + (uint64_t)k, ordinary);
+        paint_problem(&p, paint_seed() + (uint64_t)k, turned(ordinary, k));
         lower(&p.a, k);
+        stretch(&p.a.v, k);
         diagnose_all(&p.a, &p.got, k, &s);
         problem_free(&p);
     }

@@ -5,6 +5,7 @@
 #include "at_index.h"
 #include "hold.h"
 #include "oracle.h"
+#include "turned.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 enum { MOST = 96, COUNT = 1500 };
 
-/* What no fault is about: fp64, and inputs past every number. */
+/* What few faults are about: inputs past every number; and none: fp64. */
 static const struct paint_options ordinary = {.without = PAINT_WIDE | PAINT_ZERO | PAINT_HUGE |
                                                          PAINT_SPECIAL};
 
@@ -149,8 +150,9 @@ START_TEST(each_fault_fails_the_arithmetic_that_it_names)
         struct problem p;
         struct at_attention a;
         struct hold h;
-        paint_problem(&p, paint_seed() + (uint64_t)k, ordinary);
+        paint_problem(&p, paint_seed() + (uint64_t)k, turned(ordinary, k));
         lower(&p, k);
+        stretch(&p.a.v, k);
         resolved(&a, &p);
         ck_assert(hold_truth(&h, &a));
         for (int64_t m = 0; m < n; m++) {

@@ -298,8 +298,8 @@ static void vector(struct at_vector *v, const char *where)
     free(memory);
 }
 
-/* Every suite at a shape. */
-static void generated(uint64_t seed, enum at_dtype dtype, const int64_t shape[7])
+/* Every suite at a shape; arith "": what kernels of the dtype usually do. */
+static void generated(uint64_t seed, enum at_dtype dtype, const int64_t shape[7], const char *arith)
 {
     const struct at_progress quiet = {NULL, NULL};
     const struct at_plot *plot;
@@ -310,6 +310,8 @@ static void generated(uint64_t seed, enum at_dtype dtype, const int64_t shape[7]
     int64_t tile;
     memcpy(want.shape, shape, sizeof want.shape);
     want.seed = seed, want.dtype = dtype, want.corner = AT_BOTTOM_RIGHT, want.tile[0] = 64;
+    want.rows = INT64_MAX / 2; /* all */
+    snprintf(want.arith, sizeof want.arith, "%s", arith);
     snprintf(where, sizeof where, "%s-%lld", at_dtype_name(dtype), (long long)shape[4]);
     if (!at_request_suite(&want, "full", &said) || !at_request_check(&want, &said))
         abort();
@@ -334,8 +336,11 @@ int main(int argc, char **argv)
     ordinary(seed + 100, 2000, AT_BF16, 64, 2, 1);
     /* A tail, groups and a batch as faults need them; then many keys to a row. */
     const int64_t small[7] = {2, 6, 2, 7, 150, 20, 4}, deep[7] = {1, 2, 1, 3, 1500, 24, 4};
-    generated(seed, AT_F32, small);
-    generated(seed, AT_BF16, small);
-    generated(seed, AT_BF16, deep);
+    generated(seed, AT_F32, small, "");
+    generated(seed, AT_BF16, small, "");
+    generated(seed, AT_BF16, deep, "");
+    /* A cache as long as users have, under the loosest bound that they state. */
+    const int64_t cache[7] = {1, 2, 1, 3, 4100, 64, 4};
+    generated(seed, AT_BF16, cache, "bf16-tensor-core");
     return 0;
 }
