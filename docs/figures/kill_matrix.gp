@@ -1,6 +1,6 @@
 # The kill matrix: share of the cases that each rule fails, a line a kernel. make kill-matrix
 # SPDX-License-Identifier: MIT
-set terminal svg size 980,1500 font "sans,10" background "white"
+set terminal svg size 980,1700 font "sans,10" background "white"
 set output "docs/figures/kill_matrix.svg"
 table = "docs/figures/kill_matrix.tsv"
 set datafile separator "\t"
