@@ -1,7 +1,7 @@
 /* How much of the bound can a kernel of the stated arithmetic reach? Hill climbing over scores and
  * values of one row, from random ones and from two worked out (lose, halve), the ratio as height.
- * What it reached stands in docs/figures/tightness.tsv
- * (TIGHTNESS=file LONG=1 writes it). SEED=n climbs elsewhere. SPDX-License-Identifier: MIT */
+ * What it reached stands in docs/figures/tightness.tsv (TIGHTNESS=file LONG=1 writes it). SEED=n
+ * climbs elsewhere. SPDX-License-Identifier: MIT */
 #define AT_BITS 64
 #include "at_math.h"
 #include "at_simulate.h"
