@@ -4,7 +4,6 @@
 #include "at_math.h"
 #include "ref.h"
 #include <stdlib.h>
-#include <unistd.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -84,18 +83,7 @@ struct at_attention at_plain(struct at_view q, struct at_view k, struct at_view 
 
 /* -- The plan -------------------------------------------------------------------------------- */
 
-enum { ROWS = 256, TILE = 64, FEW_ROWS = 4, PART = 1024, LANES = 16 };
-
-/* Rows of which q and u, 1 KB at D 128, fill half of a core's second-level cache. No bit depends on
- * it, and so it may depend on the machine. */
-static int64_t cache_rows(void)
-{
-    int64_t bytes = 0;
-#ifdef _SC_LEVEL2_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-    return at_max(ROWS, at_min(bytes / 2048, 4 * ROWS)) / ROWS * ROWS;
-}
+enum { ROWS = 1024, TILE = 64, FEW_ROWS = 4, PART = 1024, LANES = 16 };
 
 /* Few queries face each key: decode. Then keys are split and a key's row is read in lanes. */
 struct at_plan at_resolve(const struct at_attention *a)
@@ -104,7 +92,7 @@ struct at_plan at_resolve(const struct at_attention *a)
     struct at_plan p = a->plan;
     bool decode = z.Sq <= FEW_ROWS;
     p.compute = at_compute(a);
-    p.br = p.br ? p.br : cache_rows();
+    p.br = p.br ? p.br : ROWS;
     p.bc = p.bc ? p.bc : TILE;
     if (p.lanes == 0)
         p.lanes = decode ? LANES : 1;

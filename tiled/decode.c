@@ -43,37 +43,48 @@ static bool lies_ready(const struct at_view *x, const struct at_view *descale)
     return x->dtype == (AT_BITS == 32 ? AT_F32 : AT_F64) && x->stride[3] == 1 && !descale->data;
 }
 
-static const at_real *key_in_place(const struct reader *x, int64_t j)
+/* Where n rows lie from key j on: in a page table one by one, else evenly apart. */
+static void place(const struct reader *x, const struct at_view *view, int64_t j, int64_t n,
+                  const at_real **row)
 {
-    return (const at_real *)x->a->k.data + at_key_offset(x->a, &x->a->k, x->b, x->g, j);
+    int64_t at = 0;
+    for (int64_t t = 0; t < n; t++) {
+        at += view->stride[2];
+        if (t == 0 || x->a->pages.table)
+            at = at_key_offset(x->a, view, x->b, x->g, j + t);
+        row[t] = (const at_real *)view->data + at;
+    }
 }
 
 static void tile_place(struct reader *x, struct at_span keys)
 {
     const struct at_attention *a = x->a;
-    bool k = lies_ready(&a->k, &a->score.kscale), v = lies_ready(&a->v, &a->score.vscale);
-    for (int64_t j = keys.lo; j < keys.hi; j++) {
-        int64_t t = j - keys.lo;
-        x->key[t] = x->k + t * x->z.D;
-        x->value[t] = x->v + t * x->z.Dv;
-        if (k)
-            x->key[t] = key_in_place(x, j);
-        else
-            load_key(a, &x->z, x->b, x->g, j, x->k + t * x->z.D);
-        if (v)
-            x->value[t] = (const at_real *)a->v.data + at_key_offset(a, &a->v, x->b, x->g, j);
-        else
-            load_value(a, &x->z, x->b, x->g, j, x->v + t * x->z.Dv);
-    }
+    int64_t n = keys.hi - keys.lo, D = x->z.D, Dv = x->z.Dv;
+    if (lies_ready(&a->k, &a->score.kscale))
+        place(x, &a->k, keys.lo, n, x->key);
+    else
+        for (int64_t t = 0; t < n; t++) {
+            x->key[t] = x->k + t * D;
+            load_key(a, &x->z, x->b, x->g, keys.lo + t, x->k + t * D);
+        }
+    if (lies_ready(&a->v, &a->score.vscale))
+        place(x, &a->v, keys.lo, n, x->value);
+    else
+        for (int64_t t = 0; t < n; t++) {
+            x->value[t] = x->v + t * Dv;
+            load_value(a, &x->z, x->b, x->g, keys.lo + t, x->v + t * Dv);
+        }
 }
 
-/* The keys after the tile's, of a sequence's last tile the last. */
+/* The n keys after the tile's; what the sequence has no more is the last of them. */
 static void next_place(struct reader *x, struct at_span keys)
 {
-    int64_t last = at_keys_of(x->a, &x->z, x->b) - 1, n = keys.hi - keys.lo;
-    bool ready = lies_ready(&x->a->k, &x->a->score.kscale);
-    for (int64_t j = 0; j < n; j++)
-        x->next[j] = ready ? key_in_place(x, at_min(keys.hi + j, last)) : x->k;
+    int64_t n = keys.hi - keys.lo, more = 0;
+    if (lies_ready(&x->a->k, &x->a->score.kscale))
+        more = at_min(n, at_keys_of(x->a, &x->z, x->b) - keys.hi);
+    place(x, &x->a->k, keys.hi, more, x->next);
+    for (int64_t t = more; t < n; t++)
+        x->next[t] = t > 0 ? x->next[t - 1] : x->k;
 }
 
 /* -- Scores ----------------------------------------------------------------------------------- */

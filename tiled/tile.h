@@ -15,9 +15,9 @@
 
 #include "tiled.h"
 
-/* MR * W accumulators: 16 of 32 registers of 512 or 128 bits, 8 of 16 of 256 bits. */
+/* MR * W accumulators: 24 of 32 registers of 512 bits, 16 of 32 of 128, 8 of 16 of 256. */
 #if defined(__AVX512F__)
-enum { W = 256 / sizeof(at_real), MR = 4 };
+enum { W = 192 / sizeof(at_real), MR = 8 };
 #else
 enum { W = 64 / sizeof(at_real), MR = 4 };
 #endif
