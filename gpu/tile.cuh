@@ -196,9 +196,10 @@ static __device__ inline void stage(shared<T> tile, const struct args &p, const 
         else if constexpr (sizeof(T) == sizeof(at_real))
             for (int e = 0; e < E; e++) {
                 at_real y = 0;
-                if (inside && c + e < columns)
+                bool here = inside && c + e < columns; /* 0 times an infinite descale is NaN */
+                if (here)
                     y = at_load(s.x, at + (c0 + c + e) * s.x->stride[3]);
-                if (inside && s.descale->data)
+                if (here && s.descale->data)
                     y = y * at_load(s.descale, at_offset(s.descale, s.b, s.h, row, 0));
                 tile[r * LD + c + e] = y;
             }

@@ -96,6 +96,15 @@ START_TEST(decode_has_the_bits_of_scalar)
 }
 END_TEST
 
+/* The columns past D are 0 in a tile, and 0 times an infinite descale would be NaN. */
+START_TEST(columns_past_the_last_have_no_descale)
+{
+    quiet();
+    same_bits(&at_gpu_emulated, 1956, 1, 128, 0);
+    same_bits(&at_gpu_decode_emulated, 1543, 1, 64, 5);
+}
+END_TEST
+
 START_TEST(the_tile_shapes_of_the_device_have_the_bits_of_scalar)
 {
     quiet();
@@ -252,6 +261,7 @@ int main(void)
     tcase_set_timeout(t, 0);
     tcase_add_test(t, prefill_has_the_bits_of_scalar);
     tcase_add_test(t, decode_has_the_bits_of_scalar);
+    tcase_add_test(t, columns_past_the_last_have_no_descale);
     tcase_add_test(t, the_tile_shapes_of_the_device_have_the_bits_of_scalar);
     tcase_add_test(t, short_descriptors_have_the_bits_of_scalar);
     tcase_add_test(t, states_of_a_split_have_the_bits_of_scalar);
