@@ -83,6 +83,7 @@ struct at_attention at_plain(struct at_view q, struct at_view k, struct at_view 
 
 /* -- The plan -------------------------------------------------------------------------------- */
 
+/* ROWS: K and V are copied once for so many queries; no bit depends on it. */
 enum { ROWS = 1024, TILE = 64, FEW_ROWS = 4, PART = 1024, LANES = 16 };
 
 /* Few queries face each key: decode. Then keys are split and a key's row is read in lanes. */

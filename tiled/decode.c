@@ -56,24 +56,29 @@ static void place(const struct reader *x, const struct at_view *view, int64_t j,
     }
 }
 
+/* The rows of these keys: where they lie, or converted into `to`. */
+static void rows_of_keys(const struct reader *x, const struct at_view *view,
+                         const struct at_view *descale, struct at_span keys, at_real *to,
+                         const at_real **row)
+{
+    int64_t n = keys.hi - keys.lo, width = view->dim[3];
+    if (lies_ready(view, descale)) {
+        place(x, view, keys.lo, n, row);
+        return;
+    }
+    for (int64_t t = 0; t < n; t++) {
+        int64_t j = keys.lo + t;
+        row[t] = to + t * width;
+        load_row(view, at_key_offset(x->a, view, x->b, x->g, j), descale, x->b, x->g, j, width,
+                 to + t * width);
+    }
+}
+
 static void tile_place(struct reader *x, struct at_span keys)
 {
     const struct at_attention *a = x->a;
-    int64_t n = keys.hi - keys.lo, D = x->z.D, Dv = x->z.Dv;
-    if (lies_ready(&a->k, &a->score.kscale))
-        place(x, &a->k, keys.lo, n, x->key);
-    else
-        for (int64_t t = 0; t < n; t++) {
-            x->key[t] = x->k + t * D;
-            load_key(a, &x->z, x->b, x->g, keys.lo + t, x->k + t * D);
-        }
-    if (lies_ready(&a->v, &a->score.vscale))
-        place(x, &a->v, keys.lo, n, x->value);
-    else
-        for (int64_t t = 0; t < n; t++) {
-            x->value[t] = x->v + t * Dv;
-            load_value(a, &x->z, x->b, x->g, keys.lo + t, x->v + t * Dv);
-        }
+    rows_of_keys(x, &a->k, &a->score.kscale, keys, x->k, x->key);
+    rows_of_keys(x, &a->v, &a->score.vscale, keys, x->v, x->value);
 }
 
 /* The n keys after the tile's; what the sequence has no more is the last of them. */
