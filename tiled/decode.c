@@ -56,8 +56,9 @@ static void place(const struct reader *x, const struct at_view *view, int64_t j,
     }
 }
 
-/* The rows of these keys: where they lie, or converted into `to`. */
-static void rows_of_keys(const struct reader *x, const struct at_view *view,
+/* The rows of these keys: where they lie, or converted into `to`. As a call it costs the walk
+ * around it 15 %. */
+INLINE void rows_of_keys(const struct reader *x, const struct at_view *view,
                          const struct at_view *descale, struct at_span keys, at_real *to,
                          const at_real **row)
 {
